@@ -1,0 +1,1 @@
+"""The service: everything that touches a socket, a clock or a database."""

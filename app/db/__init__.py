@@ -1,0 +1,1 @@
+"""Getting to Postgres: an embedded server, a pool, and migrations."""

@@ -1,0 +1,1 @@
+"""Model providers, and the gates that stand around one call to them."""

@@ -1,0 +1,1 @@
+"""Live runs: one actor each, and the duties that keep them honest."""

@@ -1,0 +1,1 @@
+"""Tools that agents call: registered, described, run within limits."""

@@ -1,0 +1,1 @@
+"""Views of the event log; any of them can be dropped and rebuilt."""

@@ -1,0 +1,1 @@
+"""Queries over the views, for those who answer requests."""
