@@ -1,0 +1,74 @@
+"""What the rest of the service asks of a model provider, whichever wire it speaks."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+import msgspec
+
+from domain.agent import ModelOptions
+from domain.events import FinishReason
+from domain.failure import CallFailure
+from domain.messages import AssistantMessage, Message, Usage
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool as the model is told about it. `parameters` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One call. The same request goes to every link of a chain; only `model` differs (CHAIN-5)."""
+
+    model: str
+    messages: tuple[Message, ...]
+    instructions: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    options: ModelOptions = ModelOptions()
+    provider_settings: dict[str, Any] = {}
+    first_content_timeout_s: float | None = None
+    """How long to wait for the first content; None leaves only the caller's own deadline (CLASS-2)."""
+
+
+class TextChunk(msgspec.Struct, frozen=True):
+    """Some text of the answer, as it arrives. Never empty."""
+
+    text: str
+
+
+class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole reply: text, tool calls or both. Its tool calls have ids that are unique within the reply."""
+
+    message: AssistantMessage
+    finish: FinishReason
+    usage: Usage = Usage()
+
+
+class ModelCallError(Exception):
+    """A call failed. `failure` is what was seen; what to do about it is decided elsewhere (CLASS-1)."""
+
+    def __init__(self, failure: CallFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class ModelAdapter(Protocol):
+    """One configured provider. Every failure of a call is a ModelCallError; cancelling closes the connection.
+
+    An empty success (neither text nor tool calls) is a failure of kind EMPTY, and a filtered one of kind
+    CONTENT_FILTER. An adapter never retries: that is the chain's business.
+    """
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Make the call unstreamed."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[TextChunk | ModelReply]:
+        """Make the call streamed: text chunks, then exactly one ModelReply with everything. Close it when leaving early."""
+        ...
+
+    async def close(self) -> None:
+        """Free connections. Calls in flight fail."""
+        ...

@@ -1,0 +1,47 @@
+"""What an agent is: its instructions, the links of its model binding, and the tools it may call."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+
+
+class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One provider and model of a chain: the primary or a fallback (CHAIN-1)."""
+
+    provider: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.model}"
+
+
+class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Sampling options, the same on every link of a chain (CHAIN-5). None leaves the provider's default."""
+
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    max_output_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+
+class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent as defined in code or settings. A run records the definition it started with."""
+
+    name: Name
+    instructions: str = ""
+    description: str = ""
+    provider: str
+    model: str
+    fallbacks: tuple[Link, ...] = ()
+    tools: tuple[str, ...] = ()
+    options: ModelOptions = ModelOptions()
+    provider_settings: dict[str, Any] = {}
+    """Extra fields of the primary provider's request body. They do not carry over to a fallback (CHAIN-5)."""
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        return (Link(provider=self.provider, model=self.model), *self.fallbacks)

@@ -1,0 +1,121 @@
+"""What may be asked of a run. Commands bring everything a decision needs; `decide` looks nothing up."""
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from domain.agent import AgentDefinition
+from domain.events import FinishReason, RunKind, ToolEffect, ToolFailure
+from domain.failure import CallFailure, FailureClass, RunError
+from domain.ids import RunId
+from domain.messages import AssistantMessage, Message, Usage
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """Imperative, and refused with an error when the run's state does not allow it."""
+
+
+class CreateRun(Command, frozen=True, kw_only=True):
+    tenant: str
+    kind: RunKind = RunKind.AGENT
+    agent: str
+    input: tuple[Message, ...]
+    parameters: dict[str, Any] = {}
+    session_id: str | None = None
+    root_run_id: RunId | None = None
+    parent_run_id: RunId | None = None
+    depth: int = 0
+    continued_from_run_id: RunId | None = None
+    streaming: bool = False
+
+
+class StartRun(Command, frozen=True, kw_only=True):
+    host: str
+    definition: AgentDefinition
+    session_version: int = 0
+
+
+class BeginModelCall(Command, frozen=True, kw_only=True):
+    step: int
+    provider: str
+    model: str
+
+
+class RecordText(Command, frozen=True, kw_only=True):
+    step: int
+    text: str
+
+
+class RecordReply(Command, frozen=True, kw_only=True):
+    step: int
+    message: AssistantMessage
+    finish: FinishReason
+    usage: Usage = Usage()
+    cost: Decimal | None = None
+
+
+class RecordModelFailure(Command, frozen=True, kw_only=True):
+    step: int
+    failure_class: FailureClass
+    failure: CallFailure
+
+
+class InvokeTool(Command, frozen=True, kw_only=True):
+    call_id: str
+    effect: ToolEffect
+    call_key: str
+    safe_to_repeat: bool = False
+
+
+class RecordToolOutput(Command, frozen=True, kw_only=True):
+    call_id: str
+    output: str
+    duration_ms: int = 0
+    truncated: bool = False
+
+
+class RecordToolFailure(Command, frozen=True, kw_only=True):
+    call_id: str
+    failure: ToolFailure
+    output: str
+    duration_ms: int = 0
+
+
+class RecordUnknownOutcome(Command, frozen=True, kw_only=True):
+    call_id: str
+    reason: str
+
+
+class RequestCancel(Command, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class CompleteRun(Command, frozen=True, kw_only=True):
+    """End the turn with the last reply as its answer."""
+
+
+class FailRun(Command, frozen=True, kw_only=True):
+    error: RunError
+
+
+class CancelRun(Command, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+RunCommand = (
+    CreateRun
+    | StartRun
+    | BeginModelCall
+    | RecordText
+    | RecordReply
+    | RecordModelFailure
+    | InvokeTool
+    | RecordToolOutput
+    | RecordToolFailure
+    | RecordUnknownOutcome
+    | RequestCancel
+    | CompleteRun
+    | FailRun
+    | CancelRun
+)

@@ -1,0 +1,234 @@
+"""Every fact the log can hold.
+
+A class name is the event's public `type`; its tag is the topic, the name on disk: chosen by hand, versioned, never
+reused. A new field gets a default. Any other change is a new topic and an upcaster in `codec`.
+"""
+
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from domain.agent import AgentDefinition
+from domain.failure import CallFailure, ErrorClass, FailureClass
+from domain.ids import RunId, StreamId, Version
+from domain.messages import AssistantMessage, Message, Usage
+
+
+class RunKind(StrEnum):
+    AGENT = "agent"
+    WORKFLOW = "workflow"
+
+
+class FinishReason(StrEnum):
+    """Why a model stopped writing, in the field's common terms."""
+
+    STOP = "stop"
+    TOOL_CALLS = "tool_calls"
+    LENGTH = "length"
+
+
+class ToolEffect(StrEnum):
+    """What a tool does to the world; `destructive` and `external` are never repeated without proof (CONT-3)."""
+
+    READ = "read"
+    WRITE = "write"
+    DESTRUCTIVE = "destructive"
+    EXTERNAL = "external"
+
+
+class ToolFailure(StrEnum):
+    """Why a call has a failure for a result."""
+
+    RAISED = "raised"
+    TIMED_OUT = "timed_out"
+    UNKNOWN_TOOL = "unknown_tool"
+    INVALID_ARGUMENTS = "invalid_arguments"
+    CANCELLED = "cancelled"
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="topic", omit_defaults=True):
+    """A fact. It carries no time and no sequence: the log stamps both (`Recorded`)."""
+
+
+class RunCreated(Event, frozen=True, kw_only=True, tag="run.created.v1"):
+    """A submission was accepted. This is all that a continuation or a replay needs to start again."""
+
+    tenant: str
+    kind: RunKind
+    agent: str
+    input: tuple[Message, ...]
+    parameters: dict[str, Any] = {}
+    session_id: str | None = None
+    root_run_id: RunId | None = None
+    parent_run_id: RunId | None = None
+    depth: int = 0
+    continued_from_run_id: RunId | None = None
+    streaming: bool = False
+
+
+class RunStarted(Event, frozen=True, kw_only=True, tag="run.started.v1"):
+    """A host took the run. The definition is the one in force now; later edits of the agent do not change this run.
+
+    `session_version` is how much of the session's stream the run has read as its history (0: none).
+    """
+
+    host: str
+    definition: AgentDefinition
+    session_version: int = 0
+
+
+class ModelCallStarted(Event, frozen=True, kw_only=True, tag="model-call.started.v1"):
+    """A call to a link begins. `attempt` counts the calls of this step from 1, over all links."""
+
+    step: int
+    attempt: int
+    provider: str
+    model: str
+
+
+class TextDelta(Event, frozen=True, kw_only=True, tag="text.delta.v1"):
+    """Some more of the answer's text. `ModelReplied` repeats it whole; nothing but a watcher needs this."""
+
+    step: int
+    text: str
+
+
+class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied.v1"):
+    """One model call came back with content. A `cost` of None means that the price is unknown, not zero."""
+
+    step: int
+    provider: str
+    model: str
+    message: AssistantMessage
+    finish: FinishReason
+    usage: Usage = Usage()
+    cost: Decimal | None = None
+
+
+class ModelCallFailed(Event, frozen=True, kw_only=True, tag="model-call.failed.v1"):
+    """One call to a link failed. What follows from it is an event of its own."""
+
+    step: int
+    attempt: int
+    provider: str
+    model: str
+    failure_class: FailureClass
+    failure: CallFailure
+
+
+class ToolInvoking(Event, frozen=True, kw_only=True, tag="tool.invoking.v1"):
+    """Committed before the tool's body starts (EVENT-2). `call_key` is the tool's idempotency key for the outside world."""
+
+    call_id: str
+    tool: str
+    arguments: str
+    effect: ToolEffect
+    call_key: str
+    safe_to_repeat: bool = False
+
+
+class ToolReturned(Event, frozen=True, kw_only=True, tag="tool.returned.v1"):
+    """The body ended well. `output` is what the model reads; `truncated` says that the output limit cut it."""
+
+    call_id: str
+    tool: str
+    output: str
+    duration_ms: int = 0
+    truncated: bool = False
+
+
+class ToolFailed(Event, frozen=True, kw_only=True, tag="tool.failed.v1"):
+    """The call has a failure for a result. `output` is the sentence that the model reads."""
+
+    call_id: str
+    tool: str
+    failure: ToolFailure
+    output: str
+    duration_ms: int = 0
+
+
+class ToolOutcomeUnknown(Event, frozen=True, kw_only=True, tag="tool.outcome-unknown.v1"):
+    """The body was left behind still running: it may or may not have had its effect (CANCEL-3)."""
+
+    call_id: str
+    tool: str
+    reason: str
+
+
+class RunCancelRequested(Event, frozen=True, kw_only=True, tag="run.cancel-requested.v1"):
+    """Somebody asked; the run ends when its work has stopped."""
+
+    reason: str = ""
+
+
+class RunCompleted(Event, frozen=True, kw_only=True, tag="run.completed.v1"):
+    """The turn has its answer."""
+
+    answer: str
+    finish: FinishReason = FinishReason.STOP
+
+
+class RunFailed(Event, frozen=True, kw_only=True, tag="run.failed.v1"):
+    """The run ended without an answer. The first cause is what is told."""
+
+    error: str
+    error_type: str
+    error_class: ErrorClass
+
+
+class RunCancelled(Event, frozen=True, kw_only=True, tag="run.cancelled.v1"):
+    """The run was stopped on request. What had finished stays recorded."""
+
+    reason: str = ""
+
+
+class SessionTurnAdded(Event, frozen=True, kw_only=True, tag="session.turn-added.v1"):
+    """A run's turn became part of its conversation, in the same append as the run's end."""
+
+    run_id: RunId
+    messages: tuple[Message, ...]
+
+
+RunEvent = (
+    RunCreated
+    | RunStarted
+    | ModelCallStarted
+    | TextDelta
+    | ModelReplied
+    | ModelCallFailed
+    | ToolInvoking
+    | ToolReturned
+    | ToolFailed
+    | ToolOutcomeUnknown
+    | RunCancelRequested
+    | RunCompleted
+    | RunFailed
+    | RunCancelled
+)
+SessionEvent = SessionTurnAdded
+AnyEvent = RunEvent | SessionEvent
+
+E_co = TypeVar("E_co", bound=Event, covariant=True)
+
+
+class Recorded(msgspec.Struct, Generic[E_co], frozen=True, kw_only=True):
+    """An event at its place in the log.
+
+    `sequence` counts the events of one stream from 1 without a gap; `position` orders the whole log, with holes;
+    `at` is the database's clock (UTC).
+    """
+
+    stream_id: StreamId
+    sequence: Version
+    position: int
+    at: datetime
+    tenant: str
+    event: E_co
+
+
+def topic_of(event: Event | type[Event]) -> str:
+    """The event's name on disk."""
+    return str(event.__struct_config__.tag)

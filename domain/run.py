@@ -1,0 +1,163 @@
+"""The run aggregate's state: `evolve` folds facts in and never refuses. What may follow is decided in `decide`."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from enum import StrEnum
+from typing import assert_never
+
+import msgspec
+
+from domain import events as e
+from domain.agent import AgentDefinition
+from domain.failure import FailureClass
+from domain.ids import RunId, Version
+from domain.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage
+
+
+class RunStatus(StrEnum):
+    QUEUED = "Queued"
+    RUNNING = "Running"
+    AWAITING_APPROVAL = "AwaitingApproval"
+    AWAITING_INPUT = "AwaitingInput"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+
+    @property
+    def ended(self) -> bool:
+        """Final for this run: an answer or a decision opens a new one."""
+        return self not in (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call of the last reply that has no result yet."""
+
+    call: ToolCall
+    invoking: bool = False
+
+
+class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
+    """The model call in flight."""
+
+    step: int
+    attempt: int
+    provider: str
+    model: str
+    delivered: bool = False
+    """Whether some of its text was already told to a watcher."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """What later decisions read, and no more."""
+
+    id: RunId
+    version: Version = Version(0)
+    status: RunStatus = RunStatus.QUEUED
+    created: e.RunCreated | None = None
+    definition: AgentDefinition | None = None
+    session_version: int = 0
+    step: int = 0
+    calling: ModelCall | None = None
+    failed: tuple[FailureClass, ...] = ()
+    """The classes of this step's failed calls, in order."""
+    transcript: tuple[Message, ...] = ()
+    """This turn so far: its input, then replies and tool results."""
+    open_calls: tuple[OpenCall, ...] = ()
+    finish: e.FinishReason | None = None
+    cancel_requested: bool = False
+    usage: Usage = Usage()
+    cost: Decimal | None = Decimal(0)
+
+    @property
+    def answer(self) -> str:
+        last = self.transcript[-1] if self.transcript else None
+        return last.content if isinstance(last, AssistantMessage) else ""
+
+
+def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatch
+    """Fold one fact in. Never raises: history is not up for debate."""
+    version = Version(run.version + 1)
+    match event:
+        case e.RunCreated():
+            return _with(run, version=version, created=event, transcript=event.input)
+        case e.RunStarted():
+            return _with(
+                run,
+                version=version,
+                status=RunStatus.RUNNING,
+                definition=event.definition,
+                session_version=event.session_version,
+            )
+        case e.ModelCallStarted():
+            call = ModelCall(
+                step=event.step, attempt=event.attempt, provider=event.provider, model=event.model
+            )
+            return _with(run, version=version, step=event.step, calling=call)
+        case e.TextDelta():
+            calling = msgspec.structs.replace(run.calling, delivered=True) if run.calling else None
+            return _with(run, version=version, calling=calling)
+        case e.ModelReplied():
+            return _replied(run, event, version)
+        case e.ModelCallFailed():
+            return _with(run, version=version, calling=None, failed=(*run.failed, event.failure_class))
+        case e.ToolInvoking():
+            return _with(run, version=version, open_calls=_marked_invoking(run, event.call_id))
+        case e.ToolReturned():
+            return _settled(run, version, ToolMessage(tool_call_id=event.call_id, content=event.output))
+        case e.ToolFailed():
+            return _settled(
+                run, version, ToolMessage(tool_call_id=event.call_id, content=event.output, failed=True)
+            )
+        case e.ToolOutcomeUnknown():
+            return _with(run, version=version)
+        case e.RunCancelRequested():
+            return _with(run, version=version, cancel_requested=True)
+        case e.RunCompleted():
+            return _with(run, version=version, status=RunStatus.COMPLETED)
+        case e.RunFailed():
+            return _with(run, version=version, status=RunStatus.FAILED, calling=None)
+        case e.RunCancelled():
+            return _with(run, version=version, status=RunStatus.CANCELLED, calling=None)
+        case _:
+            assert_never(event)
+
+
+def fold(run_id: RunId, events: Iterable[e.RunEvent]) -> Run:
+    """The state after these events, from nothing."""
+    run = Run(id=run_id)
+    for event in events:
+        run = evolve(run, event)
+    return run
+
+
+_with = msgspec.structs.replace
+
+
+def _replied(run: Run, event: e.ModelReplied, version: Version) -> Run:
+    return _with(
+        run,
+        version=version,
+        calling=None,
+        failed=(),
+        transcript=(*run.transcript, event.message),
+        open_calls=tuple(OpenCall(call=call) for call in event.message.tool_calls),
+        finish=event.finish,
+        usage=run.usage + event.usage,
+        cost=None if run.cost is None or event.cost is None else run.cost + event.cost,
+    )
+
+
+def _marked_invoking(run: Run, call_id: str) -> tuple[OpenCall, ...]:
+    return tuple(
+        _with(open_call, invoking=True) if open_call.call.id == call_id else open_call
+        for open_call in run.open_calls
+    )
+
+
+def _settled(run: Run, version: Version, result: ToolMessage) -> Run:
+    return _with(
+        run,
+        version=version,
+        transcript=(*run.transcript, result),
+        open_calls=tuple(c for c in run.open_calls if c.call.id != result.tool_call_id),
+    )

@@ -1,0 +1,63 @@
+"""The plan of a turn: what a running run does next. It plans; the actor performs (`DESIGN`: a run's life)."""
+
+import msgspec
+
+from domain.failure import ErrorClass, RunError
+from domain.messages import ToolCall
+from domain.run import Run, RunStatus
+
+
+class TurnLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds of one turn."""
+
+    max_steps: int = 50
+
+
+class CallModel(msgspec.Struct, frozen=True, kw_only=True):
+    """Make the next step's model call."""
+
+    step: int
+
+
+class CallTools(msgspec.Struct, frozen=True, kw_only=True):
+    """Get a result for each of these calls, in this order unless they may run together."""
+
+    calls: tuple[ToolCall, ...]
+
+
+class Complete(msgspec.Struct, frozen=True):
+    """The turn has its answer: end the run."""
+
+
+class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
+    """The turn cannot go on: end the run with this error."""
+
+    error: RunError
+
+
+class Rest(msgspec.Struct, frozen=True):
+    """Nothing to do: the run has ended or is not running here."""
+
+
+Action = CallModel | CallTools | Complete | GiveUp | Rest
+
+
+def next_action(run: Run, limits: TurnLimits) -> Action:
+    """What follows from the facts so far. Pure: the same facts always give the same answer."""
+    if run.status is not RunStatus.RUNNING:
+        return Rest()
+    if run.open_calls:
+        return CallTools(calls=tuple(open_call.call for open_call in run.open_calls))
+    if run.answer:
+        return Complete()
+    if run.step >= limits.max_steps:
+        return GiveUp(error=_too_many_steps(limits))
+    return CallModel(step=run.step if run.failed else run.step + 1)
+
+
+def _too_many_steps(limits: TurnLimits) -> RunError:
+    return RunError(
+        message=f"the turn took {limits.max_steps} steps without an answer; turn.max_steps raises the limit",
+        type="turn_steps_exceeded",
+        error_class=ErrorClass.QUOTA_EXCEEDED,
+    )
