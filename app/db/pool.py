@@ -1,0 +1,111 @@
+"""Connections to Postgres, and the translation of what the driver raises into our own errors."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import asyncpg
+import msgspec
+
+from app.db.errors import DatabaseUnusable, StoreUnavailable
+
+APPLICATION_NAME = "tracon"
+
+_CONNECT_TIMEOUT_S = 10.0
+_COMMAND_TIMEOUT_S = 30.0
+
+_UNAVAILABLE = (
+    OSError,  # TimeoutError is one of these
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.TargetServerAttributeNotMatched,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.IdleSessionTimeoutError,
+)
+_UNUSABLE = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.ProtocolViolationError,
+)
+
+
+def connect_args(dsn: str) -> dict[str, Any]:
+    """Keyword arguments for asyncpg's `connect` and `create_pool`.
+
+    Several hosts and `target_session_attrs` work as they do everywhere. `pgbouncer=true` says that a
+    pooler in transaction mode stands in between: nothing then outlives a transaction on the server.
+    """
+    bare, pooled = _without_pgbouncer(dsn)
+    arguments: dict[str, Any] = {
+        "dsn": bare,
+        "timeout": _CONNECT_TIMEOUT_S,
+        "command_timeout": _COMMAND_TIMEOUT_S,
+        "server_settings": {"application_name": APPLICATION_NAME},
+    }
+    if pooled:
+        arguments["statement_cache_size"] = 0
+    return arguments
+
+
+async def connect(dsn: str) -> asyncpg.Connection:
+    """One connection of its own, with our codecs. The caller closes it. Raises StoreUnavailable."""
+    with translated():
+        connection: asyncpg.Connection = await asyncpg.connect(**connect_args(dsn))
+        await set_codecs(connection)
+        return connection
+
+
+async def open_pool(dsn: str, *, min_size: int = 2, max_size: int = 10) -> asyncpg.Pool:
+    """An open pool; the caller closes it. Raises StoreUnavailable or DatabaseUnusable.
+
+    A connection goes back as it came: what uses one with SET or a session lock undoes that itself.
+    """
+    with translated():
+        return await asyncpg.create_pool(
+            **connect_args(dsn), min_size=min_size, max_size=max_size, init=set_codecs, reset=_no_reset
+        )
+
+
+async def set_codecs(connection: asyncpg.Connection) -> None:
+    """Let jsonb and json be Python values."""
+    for name in ("json", "jsonb"):
+        await connection.set_type_codec(
+            name, schema="pg_catalog", encoder=_to_json, decoder=msgspec.json.decode
+        )
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn the driver's ways of saying "not now" into StoreUnavailable. Every other error passes."""
+    try:
+        yield
+    except _UNUSABLE as error:
+        raise DatabaseUnusable(f"Postgres refuses us: {error}") from error
+    except _UNAVAILABLE as error:
+        if isinstance(error, ValueError):
+            raise  # a wrong argument of ours: asyncpg files those under InterfaceError too
+        raise StoreUnavailable(f"Postgres is not available: {str(error) or type(error).__name__}") from error
+
+
+async def _no_reset(_: object) -> None:
+    # The default reset drops session locks and settings; behind a pooler, those of somebody else.
+    # Leaving it out also halves the round trips.
+    return
+
+
+def _to_json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _without_pgbouncer(dsn: str) -> tuple[str, bool]:
+    parts = urlsplit(dsn)
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    kept = [(name, value) for name, value in query if name != "pgbouncer"]
+    pooled = ("pgbouncer", "true") in query
+    return (urlunsplit(parts._replace(query=urlencode(kept))) if len(kept) < len(query) else dsn), pooled

@@ -1,0 +1,1 @@
+"""Getting to Postgres, tested on real servers."""
