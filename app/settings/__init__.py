@@ -1,0 +1,54 @@
+"""Settings: what an operator may choose, checked before anything starts.
+
+The sections are here. The whole of them, `Settings`, and `load_settings` are in `app.settings.load`.
+"""
+
+from app.settings.durations import AnySeconds, Interval, PositiveSeconds, Seconds, parse_duration
+from app.settings.sections import (
+    AgentGraphSettings,
+    BrokenRelation,
+    CancellationSettings,
+    ChainSettings,
+    CircuitBreakerSettings,
+    DrainSettings,
+    IdempotencySettings,
+    ModelConcurrencySettings,
+    PricingSettings,
+    RecordingSettings,
+    RunContinuationSettings,
+    RunReconciliationSettings,
+    Section,
+    ServerSettings,
+    SingletonExecutionSettings,
+    StoreSettings,
+    ToolLoopSettings,
+    TurnSettings,
+    WorkflowSettings,
+)
+
+__all__ = [
+    "AgentGraphSettings",
+    "AnySeconds",
+    "BrokenRelation",
+    "CancellationSettings",
+    "ChainSettings",
+    "CircuitBreakerSettings",
+    "DrainSettings",
+    "IdempotencySettings",
+    "Interval",
+    "ModelConcurrencySettings",
+    "PositiveSeconds",
+    "PricingSettings",
+    "RecordingSettings",
+    "RunContinuationSettings",
+    "RunReconciliationSettings",
+    "Seconds",
+    "Section",
+    "ServerSettings",
+    "SingletonExecutionSettings",
+    "StoreSettings",
+    "ToolLoopSettings",
+    "TurnSettings",
+    "WorkflowSettings",
+    "parse_duration",
+]

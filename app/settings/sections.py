@@ -1,0 +1,174 @@
+"""The sections of a settings file. A component is given its section and nothing else.
+
+Names in the file carry no unit: every duration is in seconds once it is parsed.
+"""
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+import msgspec
+
+from app.settings.durations import AnySeconds, Interval, LeaseSeconds, PositiveSeconds, Seconds
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class BrokenRelation(ValueError):
+    """Two settings that do not fit together. Change the one named by `key`, or the other."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"{key}: {reason}")
+        self.key = key
+        self.reason = reason
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A group of settings that one component is given."""
+
+
+class ServerSettings(Section, frozen=True, kw_only=True):
+    host: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    """0 takes any free port; the line that is printed when ready names it."""
+    prefix: str = "/tracon"
+    """What every path of the service starts with."""
+    max_body_bytes: Count = 1_048_576
+    """Longer request bodies are refused."""
+    sse_keepalive: PositiveSeconds = 15.0
+    """How long an event stream may be silent before a comment keeps it open."""
+
+    def __post_init__(self) -> None:
+        if self.prefix and (not self.prefix.startswith("/") or self.prefix.endswith("/")):
+            raise BrokenRelation("prefix", f"{self.prefix!r} must start with a slash and not end with one")
+
+
+class StoreSettings(Section, frozen=True, kw_only=True):
+    outage_patience: Seconds = 30.0
+    """How long a live run holds when the store cannot be reached, before it ends (EVENT-8)."""
+    strict: bool = False
+    """Appends take turns, so that readers which know nothing of Tracon's order may tail the log safely."""
+    compress: bool = False
+    encryption_key_env: str | None = None
+    """The environment variable with the key that payloads are encrypted under; none: not encrypted."""
+
+
+class RecordingSettings(Section, frozen=True, kw_only=True):
+    deltas: Literal["recorded", "live"] = "recorded"
+    """"live" streams text as it comes and records only the whole message (EVENT-7)."""
+    delta_window: Seconds = 0.04
+    """How long text of one step may gather before it is recorded."""
+    delta_bytes: Count = 4096
+    """How much text of one step may gather before it is recorded."""
+    display_limit: Count = 65536
+    """Bytes of one payload that are displayed; what a replay needs is never cut."""
+
+
+class TurnSettings(Section, frozen=True, kw_only=True):
+    max_steps: Count = 50
+    timeout: PositiveSeconds = 600.0
+    """A run's deadline."""
+
+
+class ToolLoopSettings(Section, frozen=True, kw_only=True):
+    allow_concurrent_tool_calls: bool = False
+    """Start all calls of one step together instead of one after the other."""
+
+
+class CancellationSettings(Section, frozen=True, kw_only=True):
+    grace: Seconds = 5.0
+    """How long a cancelled tool body may take to stop before it is left behind (CANCEL-3)."""
+    scope: Literal["cluster", "process"] = "cluster"
+    """Whether a cancel reaches runs that live on other hosts."""
+
+
+class ChainSettings(Section, frozen=True, kw_only=True):
+    """The time limits of one model call (CLASS-2)."""
+
+    connect_timeout: PositiveSeconds = 10.0
+    first_content_timeout: PositiveSeconds = 10.0
+    stream_idle_timeout: PositiveSeconds = 25.0
+    call_timeout: PositiveSeconds = 600.0
+    retry_after_cap: Seconds = 2.0
+    """The longest wish of a rate-limiting provider that is still waited for."""
+
+
+class PricingSettings(Section, frozen=True, kw_only=True):
+    currency: Annotated[str, msgspec.Meta(pattern="^[A-Z]{3}$")] = "USD"
+
+
+class CircuitBreakerSettings(Section, frozen=True, kw_only=True):
+    enabled: bool = True
+    failure_threshold: Count = 5
+    """Counted failures in a row that open a provider's circuit (BREAK-1)."""
+    break_duration: PositiveSeconds = 30.0
+
+
+class ModelConcurrencySettings(Section, frozen=True, kw_only=True):
+    max_concurrent_calls_per_provider: Count | None = None
+    """Calls over it wait their turn; none: no limit (CONC-1)."""
+
+
+class IdempotencySettings(Section, frozen=True, kw_only=True):
+    enabled: bool = True
+    max_key_length: Count = 255
+
+
+class SingletonExecutionSettings(Section, frozen=True, kw_only=True):
+    enabled: bool = False
+    lease_duration: LeaseSeconds = 60.0
+    owner_id: str = ""
+    """Empty: made of the machine, the process and something unique."""
+
+
+class RunReconciliationSettings(Section, frozen=True, kw_only=True):
+    enabled: bool = False
+    heartbeat_interval: Interval = 30.0
+    orphan_threshold: PositiveSeconds = 300.0
+    """A run that was silent for longer has no owner any more."""
+    scan_interval: Interval = 60.0
+    max_runs_per_scan: Count = 100
+
+    def __post_init__(self) -> None:
+        if self.orphan_threshold < self.heartbeat_interval:
+            raise BrokenRelation(
+                "orphan_threshold",
+                f"{self.orphan_threshold:g} s is shorter than heartbeat_interval"
+                f" ({self.heartbeat_interval:g} s): healthy runs would be closed",
+            )
+
+
+class RunContinuationSettings(Section, frozen=True, kw_only=True):
+    enabled: bool = False
+    max_attempts: Count = 1
+
+
+class WorkflowSettings(Section, frozen=True, kw_only=True):
+    max_super_steps: Count = 100
+    max_concurrent_runs: Count = 4
+    run_timeout: PositiveSeconds = 600.0
+    enable_checkpointing: bool = True
+    resume_interrupted_runs: bool = False
+    max_resume_attempts: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
+
+    def __post_init__(self) -> None:
+        if self.resume_interrupted_runs and not self.enable_checkpointing:
+            raise BrokenRelation(
+                "resume_interrupted_runs",
+                "needs enable_checkpointing: there is nothing to resume from without it",
+            )
+
+
+class AgentGraphSettings(Section, frozen=True, kw_only=True):
+    """What one tree of runs may use (BUDGET-1). Zero or less removes a limit, except for the depth."""
+
+    max_depth: int = 3
+    max_total_tokens: int = 200_000
+    max_total_cost: Decimal | None = None
+    max_total_runs: int = 25
+    max_duration: AnySeconds | None = None
+
+
+class DrainSettings(Section, frozen=True, kw_only=True):
+    enabled: bool = False
+    timeout: Seconds = 30.0
+    """How long a stop waits for the runs that are still going."""
