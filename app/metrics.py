@@ -1,0 +1,147 @@
+"""Every series that a host shows to Prometheus, on its own registry so that two hosts fit in one test."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+_HTTP_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_CALL_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+_APPEND_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)
+_BATCH_EVENTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+class Metrics:
+    """The series, one attribute each. Labels come from closed sets; an id of a run, call or key is never one.
+
+    | label | values |
+    |---|---|
+    | `route` | the path templates of the API, and `unmatched` |
+    | `method`, `status` | HTTP methods that are served, and `OTHER`; status codes that were answered |
+    | `status` (runs) | `Completed`, `Failed`, `Cancelled`, `AwaitingApproval`, `AwaitingInput` |
+    | `agent`, `provider`, `model`, `tool` | names from the settings file and from code |
+    | `outcome` (model calls) | `replied`, or the failure class |
+    | `outcome` (tool calls) | `returned`, or the kind of failure, or `left_behind` |
+    | `outcome` (appends) | `written`, `conflict`, `unavailable` |
+    | `direction` | `input`, `output`, `cached_input`, `reasoning` |
+    | `projection` | names of projections |
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry()
+        self._describe_host()
+        self._describe_http()
+        self._describe_runs()
+        self._describe_calls()
+        self._describe_store()
+
+    def _describe_host(self) -> None:
+        self.build_info = Gauge(
+            "tracon_build_info",
+            "Always 1; the labels say what runs here.",
+            ["version", "python"],
+            registry=self.registry,
+        )
+        ProcessCollector(namespace="tracon", registry=self.registry)
+
+    def _describe_http(self) -> None:
+        self.http_requests = Counter(
+            "tracon_http_requests_total",
+            "Requests answered. An event stream counts when it ends.",
+            ["method", "route", "status"],
+            registry=self.registry,
+        )
+        self.http_request_seconds = Histogram(
+            "tracon_http_request_seconds",
+            "Time to answer a request, event streams left out; a run that is waited for included.",
+            ["method", "route"],
+            buckets=_HTTP_SECONDS,
+            registry=self.registry,
+        )
+        self.sse_streams = Gauge(
+            "tracon_sse_streams", "Event streams that are open now.", registry=self.registry
+        )
+
+    def _describe_runs(self) -> None:
+        self.runs_live = Gauge(
+            "tracon_runs_live", "Runs whose actor is on this host.", registry=self.registry
+        )
+        self.runs_started = Counter(
+            "tracon_runs_started_total", "Runs that this host accepted.", ["agent"], registry=self.registry
+        )
+        self.runs_ended = Counter(
+            "tracon_runs_ended_total",
+            "Runs that ended on this host, by the status they ended with.",
+            ["agent", "status"],
+            registry=self.registry,
+        )
+        self.run_seconds = Histogram(
+            "tracon_run_seconds",
+            "Time from a run's start to its end on this host.",
+            ["agent"],
+            buckets=_CALL_SECONDS,
+            registry=self.registry,
+        )
+
+    def _describe_calls(self) -> None:
+        self.model_calls = Counter(
+            "tracon_model_calls_total",
+            "Calls made to a provider, by how they ended.",
+            ["provider", "model", "outcome"],
+            registry=self.registry,
+        )
+        self.model_call_seconds = Histogram(
+            "tracon_model_call_seconds",
+            "Time of one call to a provider, its whole stream included.",
+            ["provider", "model"],
+            buckets=_CALL_SECONDS,
+            registry=self.registry,
+        )
+        self.tokens = Counter(
+            "tracon_tokens_total",
+            "Tokens that providers reported. Cached input is in the input, reasoning in the output.",
+            ["provider", "model", "direction"],
+            registry=self.registry,
+        )
+        self.tool_calls = Counter(
+            "tracon_tool_calls_total",
+            "Tool calls, by how they ended.",
+            ["tool", "outcome"],
+            registry=self.registry,
+        )
+        self.tool_call_seconds = Histogram(
+            "tracon_tool_call_seconds",
+            "Time of one tool call, its retries included.",
+            ["tool"],
+            buckets=_CALL_SECONDS,
+            registry=self.registry,
+        )
+
+    def _describe_store(self) -> None:
+        self.store_up = Gauge(
+            "tracon_store_up",
+            "1 while the event store answers, 0 while it does not.",
+            registry=self.registry,
+        )
+        self.append_seconds = Histogram(
+            "tracon_append_seconds",
+            "Time to make a batch of events durable.",
+            ["outcome"],
+            buckets=_APPEND_SECONDS,
+            registry=self.registry,
+        )
+        self.append_events = Histogram(
+            "tracon_append_events",
+            "Events that went into one batch.",
+            buckets=_BATCH_EVENTS,
+            registry=self.registry,
+        )
+        self.projection_lag = Gauge(
+            "tracon_projection_lag_events",
+            "How far a projection is behind the end of the log, in log positions.",
+            ["projection"],
+            registry=self.registry,
+        )
+        self.projection_stopped = Gauge(
+            "tracon_projection_stopped",
+            "1 while a projection cannot go on: it met an event that it could not fold.",
+            ["projection"],
+            registry=self.registry,
+        )
