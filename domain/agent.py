@@ -5,7 +5,8 @@ from typing import Annotated, Any
 import msgspec
 
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+# `$` alone would let a last line feed pass.
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(?!\n)$")]
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,6 +40,8 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     fallbacks: tuple[Link, ...] = ()
     tools: tuple[str, ...] = ()
     options: ModelOptions = ModelOptions()
+    parameters: dict[str, Any] = {}
+    """Each with its default; None must be given by the caller. `{{ name }}` in the instructions stands for it."""
     provider_settings: dict[str, Any] = {}
     """Extra fields of the primary provider's request body. They do not carry over to a fallback (CHAIN-5)."""
 

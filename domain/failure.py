@@ -36,7 +36,7 @@ class FailureKind(StrEnum):
 
 
 class CallFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One failed model call, as the adapter saw it (CLASS-1). `retry_after_s` is the provider's own wish, in seconds."""
+    """One failed model call, as the adapter saw it (CLASS-1). `retry_after_s` is the provider's own wish."""
 
     kind: FailureKind
     message: str
@@ -106,3 +106,27 @@ def _of_status(status: int, retry_after_s: float | None, cap_s: float) -> Failur
     if status in _TRANSIENT_STATUS or not 400 <= status < 500:
         return FailureClass.TRANSIENT
     return FailureClass.INVALID
+
+
+_OWN_ERRORS = {
+    FailureClass.AUTH: ("provider_auth", ErrorClass.PROVIDER),
+    FailureClass.INVALID: ("provider_rejected", ErrorClass.INVALID),
+    FailureClass.CONTENT_FILTERED: ("content_filtered", ErrorClass.CONTENT_FILTERED),
+    FailureClass.INTERNAL: ("internal_error", ErrorClass.INTERNAL),
+}
+
+
+def error_of(provider: str, failure_class: FailureClass, failure: CallFailure) -> RunError:
+    """The error of a run whose only link failed (CHAIN-1); a failure after content is `stream_error` (CHAIN-7)."""
+    if failure.content_delivered:
+        return RunError(
+            message=f"provider {provider} broke off in the middle of its answer: {failure.message}",
+            type="stream_error",
+            error_class=ErrorClass.PROVIDER,
+        )
+    error_type, error_class = _OWN_ERRORS.get(failure_class, ("provider_unavailable", ErrorClass.PROVIDER))
+    return RunError(
+        message=f"provider {provider} failed ({failure_class}): {failure.message}",
+        type=error_type,
+        error_class=error_class,
+    )

@@ -1,0 +1,1 @@
+"""Live runs: their actors, their supervisor, and what crashes do to them."""
