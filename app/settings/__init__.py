@@ -1,6 +1,6 @@
 """Settings: what an operator may choose, checked before anything starts.
 
-The sections are here. The whole of them, `Settings`, and `load_settings` are in `app.settings.load`.
+The sections are here. `Settings`, the whole of them, and `load_settings` come from `app.settings.load`.
 """
 
 from app.settings.durations import AnySeconds, Interval, PositiveSeconds, Seconds, parse_duration

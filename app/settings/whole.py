@@ -1,0 +1,88 @@
+"""The whole of the settings, and what of it has no effect yet."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from app.models.provider_settings import ProviderSettings
+from app.settings.profiles import Profile
+from app.settings.sections import (
+    AgentGraphSettings,
+    BrokenRelation,
+    CancellationSettings,
+    ChainSettings,
+    CircuitBreakerSettings,
+    DrainSettings,
+    IdempotencySettings,
+    ModelConcurrencySettings,
+    PricingSettings,
+    RecordingSettings,
+    RunContinuationSettings,
+    RunReconciliationSettings,
+    Section,
+    ServerSettings,
+    SingletonExecutionSettings,
+    StoreSettings,
+    ToolLoopSettings,
+    TurnSettings,
+    WorkflowSettings,
+)
+from domain.agent import AgentDefinition
+
+
+class Settings(Section, frozen=True, kw_only=True):
+    """Everything an operator chose. Only the composition root has it; a component is given its section."""
+
+    profile: Profile = "default"
+    dsn: str | None = None
+    """The database to use instead of an embedded one. May hold a password: never log it."""
+    server: ServerSettings = ServerSettings()
+    store: StoreSettings = StoreSettings()
+    recording: RecordingSettings = RecordingSettings()
+    turn: TurnSettings = TurnSettings()
+    tool_loop: ToolLoopSettings = ToolLoopSettings()
+    cancellation: CancellationSettings = CancellationSettings()
+    chain: ChainSettings = ChainSettings()
+    pricing: PricingSettings = PricingSettings()
+    circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    model_concurrency: ModelConcurrencySettings = ModelConcurrencySettings()
+    idempotency: IdempotencySettings = IdempotencySettings()
+    singleton_execution: SingletonExecutionSettings = SingletonExecutionSettings()
+    run_reconciliation: RunReconciliationSettings = RunReconciliationSettings()
+    run_continuation: RunContinuationSettings = RunContinuationSettings()
+    workflows: WorkflowSettings = WorkflowSettings()
+    agent_graph: AgentGraphSettings = AgentGraphSettings()
+    drain: DrainSettings = DrainSettings()
+    providers: dict[str, ProviderSettings] = msgspec.field(default_factory=dict)
+    agents: dict[str, AgentDefinition] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.run_continuation.enabled and not self.run_reconciliation.enabled:
+            raise BrokenRelation(
+                "run_continuation.enabled",
+                "needs run_reconciliation.enabled: only a run that was closed as orphaned is continued",
+            )
+
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for everything that is switched on but has no effect in this build."""
+        return tuple(
+            f"{key} is in force in the settings, but this build does not act on it yet"
+            for key, is_on in _WITHOUT_EFFECT.items()
+            if is_on(self)
+        )
+
+
+# Whoever makes one of these act removes its line.
+_WITHOUT_EFFECT: dict[str, Callable[[Settings], bool]] = {
+    "cancellation.scope": lambda s: s.cancellation.scope == "cluster",
+    "circuit_breaker": lambda s: s.circuit_breaker.enabled,
+    "model_concurrency": lambda s: s.model_concurrency.max_concurrent_calls_per_provider is not None,
+    "idempotency": lambda s: s.idempotency.enabled,
+    "singleton_execution": lambda s: s.singleton_execution.enabled,
+    "run_reconciliation": lambda s: s.run_reconciliation.enabled,
+    "run_continuation": lambda s: s.run_continuation.enabled,
+    "workflows.resume_interrupted_runs": lambda s: s.workflows.resume_interrupted_runs,
+    "agent_graph": lambda _: True,
+    "drain": lambda s: s.drain.enabled,
+    "agents.fallbacks": lambda s: any(agent.fallbacks for agent in s.agents.values()),
+}
