@@ -53,6 +53,7 @@ class RecordReply(Command, frozen=True, kw_only=True):
     finish: FinishReason
     usage: Usage = Usage()
     cost: Decimal | None = None
+    currency: str = "USD"
 
 
 class RecordModelFailure(Command, frozen=True, kw_only=True):

@@ -20,9 +20,9 @@ from domain.commands import (
     RunCommand,
     StartRun,
 )
-from domain.errors import Conflict
+from domain.errors import Conflict, Rejected
 from domain.ids import RunId
-from domain.messages import ToolMessage
+from domain.messages import ToolMessage, flaw_in
 from domain.run import ModelCall, OpenCall, Run, RunStatus
 
 
@@ -42,8 +42,14 @@ class OutOfTurn(Conflict):
     code = "out_of_turn"
 
 
+class InvalidInput(Rejected):
+    """No model would take these messages. Correct them."""
+
+    code = "invalid_input"
+
+
 def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - one flat dispatch
-    """Return the facts that follow, or raise a Conflict. An empty list means "already so"."""
+    """Return the facts that follow, or raise a Conflict or Rejected. An empty list means "already so"."""
     if isinstance(command, CreateRun):
         return _create(run, command)
     if run.created is None:
@@ -81,11 +87,15 @@ def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - o
             assert_never(command)
 
 
+_FAILURES_OF_A_BODY = frozenset({e.ToolFailure.RAISED, e.ToolFailure.TIMED_OUT})
+
+
 def _create(run: Run, command: CreateRun) -> list[e.RunEvent]:
     if run.created is not None:
         raise OutOfTurn(f"run {run.id} exists already")
-    if not command.input:
-        raise OutOfTurn("a run needs at least one message")
+    flaw = flaw_in(command.input) if command.input else "a run needs at least one message"
+    if flaw:
+        raise InvalidInput(flaw)
     return [
         e.RunCreated(
             tenant=command.tenant,
@@ -132,18 +142,23 @@ def _record_text(run: Run, command: RecordText) -> list[e.RunEvent]:
 
 
 def _record_reply(run: Run, command: RecordReply) -> list[e.RunEvent]:
-    if run.calling is None and command.step <= run.step and not run.failed:
+    if _has_reply(run, command.step):
         return []  # told twice; the first reply already counted
     call = _call_in_flight(run, command.step)
+    message = command.message
+    _require(bool(message.content or message.tool_calls), run, "an empty reply is a failed call")
+    ids = [call.id for call in message.tool_calls]
+    _require(len(set(ids)) == len(ids), run, "two tool calls of the reply have one id")
     return [
         e.ModelReplied(
             step=call.step,
             provider=call.provider,
             model=call.model,
-            message=command.message,
+            message=message,
             finish=command.finish,
             usage=command.usage,
             cost=command.cost,
+            currency=command.currency,
         )
     ]
 
@@ -182,6 +197,7 @@ def _record_tool_output(run: Run, command: RecordToolOutput) -> list[e.RunEvent]
     open_call = _unsettled_call(run, command.call_id)
     if open_call is None:
         return []
+    _require(open_call.invoking, run, f"tool call {command.call_id!r} was never invoked")
     return [
         e.ToolReturned(
             call_id=open_call.call.id,
@@ -197,6 +213,8 @@ def _record_tool_failure(run: Run, command: RecordToolFailure) -> list[e.RunEven
     open_call = _unsettled_call(run, command.call_id)
     if open_call is None:
         return []
+    if command.failure in _FAILURES_OF_A_BODY:
+        _require(open_call.invoking, run, f"tool call {command.call_id!r} was never invoked")
     return [
         e.ToolFailed(
             call_id=open_call.call.id,
@@ -210,12 +228,14 @@ def _record_tool_failure(run: Run, command: RecordToolFailure) -> list[e.RunEven
 
 def _record_unknown_outcome(run: Run, command: RecordUnknownOutcome) -> list[e.RunEvent]:
     open_call = _open_call(run, command.call_id)
-    _require(open_call.invoking, run, f"tool call {command.call_id} was never invoked")
+    _require(open_call.invoking, run, f"tool call {command.call_id!r} was never invoked")
+    if open_call.left_behind:
+        return []
     return [e.ToolOutcomeUnknown(call_id=open_call.call.id, tool=open_call.call.name, reason=command.reason)]
 
 
 def _complete(run: Run) -> list[e.RunEvent]:
-    _require(run.calling is None and not run.open_calls, run, "its work is not done")
+    _require(run.calling is None and not run.open_calls and not run.failed, run, "its work is not done")
     _require(run.finish is not None and bool(run.answer), run, "there is no answer")
     return [e.RunCompleted(answer=run.answer, finish=run.finish or e.FinishReason.STOP)]
 
@@ -223,6 +243,11 @@ def _complete(run: Run) -> list[e.RunEvent]:
 def _require(holds: bool, run: Run, why_not: str) -> None:
     if not holds:
         raise OutOfTurn(f"run {run.id} cannot do that: {why_not}")
+
+
+def _has_reply(run: Run, step: int) -> bool:
+    unanswered = run.step if run.calling or run.failed else run.step + 1
+    return 1 <= step < unanswered
 
 
 def _call_in_flight(run: Run, step: int) -> ModelCall:
@@ -239,7 +264,7 @@ def _open_call(run: Run, call_id: str) -> OpenCall:
 
 
 def _unsettled_call(run: Run, call_id: str) -> OpenCall | None:
-    """The open call, or None when its result is already recorded. Ids may repeat between steps: open ones come first."""
+    """The open call, or None when it has its result. Ids may repeat between steps: open ones come first."""
     for open_call in run.open_calls:
         if open_call.call.id == call_id:
             return open_call

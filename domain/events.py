@@ -1,7 +1,7 @@
 """Every fact the log can hold.
 
-A class name is the event's public `type`; its tag is the topic, the name on disk: chosen by hand, versioned, never
-reused. A new field gets a default. Any other change is a new topic and an upcaster in `codec`.
+A class name is the event's public `type`; its tag is the topic, the name on disk: chosen by hand, versioned,
+never reused. A new field gets a default. Any other change is a new topic and an upcaster in `codec`.
 """
 
 from datetime import datetime
@@ -31,7 +31,7 @@ class FinishReason(StrEnum):
 
 
 class ToolEffect(StrEnum):
-    """What a tool does to the world; `destructive` and `external` are never repeated without proof (CONT-3)."""
+    """What a tool does to the world. `destructive` and `external` are not repeated without proof (CONT-3)."""
 
     READ = "read"
     WRITE = "write"
@@ -70,7 +70,7 @@ class RunCreated(Event, frozen=True, kw_only=True, tag="run.created.v1"):
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started.v1"):
-    """A host took the run. The definition is the one in force now; later edits of the agent do not change this run.
+    """A host took the run. The definition is the one in force now; later edits of the agent do not touch it.
 
     `session_version` is how much of the session's stream the run has read as its history (0: none).
     """
@@ -97,7 +97,10 @@ class TextDelta(Event, frozen=True, kw_only=True, tag="text.delta.v1"):
 
 
 class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied.v1"):
-    """One model call came back with content. A `cost` of None means that the price is unknown, not zero."""
+    """One model call came back with content. A `cost` of None means that the price is unknown, not zero.
+
+    `currency` is the one that prices were set in at the time; without a cost it means nothing.
+    """
 
     step: int
     provider: str
@@ -106,6 +109,7 @@ class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied.v1"):
     finish: FinishReason
     usage: Usage = Usage()
     cost: Decimal | None = None
+    currency: str = "USD"
 
 
 class ModelCallFailed(Event, frozen=True, kw_only=True, tag="model-call.failed.v1"):
@@ -120,7 +124,7 @@ class ModelCallFailed(Event, frozen=True, kw_only=True, tag="model-call.failed.v
 
 
 class ToolInvoking(Event, frozen=True, kw_only=True, tag="tool.invoking.v1"):
-    """Committed before the tool's body starts (EVENT-2). `call_key` is the tool's idempotency key for the outside world."""
+    """Committed before the tool's body starts (EVENT-2). `call_key` is its idempotency key outside."""
 
     call_id: str
     tool: str
@@ -131,7 +135,7 @@ class ToolInvoking(Event, frozen=True, kw_only=True, tag="tool.invoking.v1"):
 
 
 class ToolReturned(Event, frozen=True, kw_only=True, tag="tool.returned.v1"):
-    """The body ended well. `output` is what the model reads; `truncated` says that the output limit cut it."""
+    """The body ended well. `output` is what the model reads; `truncated`: the output limit cut it."""
 
     call_id: str
     tool: str
@@ -217,8 +221,8 @@ E_co = TypeVar("E_co", bound=Event, covariant=True)
 class Recorded(msgspec.Struct, Generic[E_co], frozen=True, kw_only=True):
     """An event at its place in the log.
 
-    `sequence` counts the events of one stream from 1 without a gap; `position` orders the whole log, with holes;
-    `at` is the database's clock (UTC).
+    `sequence` counts the events of one stream from 1 without a gap; `position` orders the whole log, with
+    holes; `at` is the database's clock (UTC).
     """
 
     stream_id: StreamId
