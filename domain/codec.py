@@ -19,7 +19,7 @@ class UnreadableEvent(Exception):
 
 
 class Codec:
-    """A closed registry of topics. `retired` maps old event types to the function that lifts them to today's."""
+    """A closed registry of topics. `retired` maps old event types to what lifts them to today's types."""
 
     def __init__(
         self,

@@ -69,9 +69,42 @@ class RunError(msgspec.Struct, frozen=True, kw_only=True):
 
 _UNAVAILABLE_STATUS = frozenset({429, 503, 529})
 _TRANSIENT_STATUS = frozenset({408, 500, 502, 504})
-_UNAVAILABLE_CODES = frozenset(
-    {"overloaded_error", "insufficient_quota", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
-)
+# Codes that say more than the status they come with.
+_OF_CODE = {
+    "overloaded_error": FailureClass.UNAVAILABLE,
+    "UNAVAILABLE": FailureClass.UNAVAILABLE,
+    "insufficient_quota": FailureClass.UNAVAILABLE,  # a 429 that no wait will cure
+    "content_filter": FailureClass.CONTENT_FILTERED,
+    "content_policy_violation": FailureClass.CONTENT_FILTERED,
+}
+# An error told inside a 200 has only its code. Each stands for the status it has outside of one.
+_STATUS_OF_CODE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "context_length_exceeded": 400,
+    "invalid_prompt": 400,
+    "invalid_api_key": 401,
+    "model_not_found": 404,
+    "rate_limit_exceeded": 429,
+    "server_error": 500,
+    "FAILED_PRECONDITION": 400,
+    "INVALID_ARGUMENT": 400,
+    "OUT_OF_RANGE": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "RESOURCE_EXHAUSTED": 429,
+    "INTERNAL": 500,
+    "UNKNOWN": 500,
+    "DEADLINE_EXCEEDED": 504,
+}
 _OF_KIND = {
     FailureKind.CONNECT: FailureClass.UNAVAILABLE,
     FailureKind.SILENT: FailureClass.UNAVAILABLE,
@@ -89,11 +122,22 @@ def classify(failure: CallFailure, *, retry_after_cap_s: float = 2.0) -> Failure
     """Map what an adapter saw to its class (the CLASS table). Pure and total."""
     if failure.kind in _OF_KIND:
         return _OF_KIND[failure.kind]
-    if failure.code in _UNAVAILABLE_CODES:
-        return FailureClass.UNAVAILABLE
-    if failure.status is None:
+    if failure.code in _OF_CODE:
+        return _OF_CODE[failure.code]
+    status = _status_of(failure)
+    if status is None:
         return FailureClass.ERROR_PRE if failure.kind is FailureKind.REPORTED else FailureClass.TRANSIENT
-    return _of_status(failure.status, failure.retry_after_s, retry_after_cap_s)
+    return _of_status(status, failure.retry_after_s, retry_after_cap_s)
+
+
+def _status_of(failure: CallFailure) -> int | None:
+    """The status of the response; where that is a success or unread, the one that the code stands for."""
+    if failure.status is not None and (failure.status >= 400 or failure.kind is FailureKind.STATUS):
+        return failure.status
+    code = failure.code or ""
+    if len(code) == 3 and code.isascii() and code.isdigit() and code[0] in "45":
+        return int(code)
+    return _STATUS_OF_CODE.get(code)
 
 
 def _of_status(status: int, retry_after_s: float | None, cap_s: float) -> FailureClass:
@@ -108,17 +152,20 @@ def _of_status(status: int, retry_after_s: float | None, cap_s: float) -> Failur
     return FailureClass.INVALID
 
 
+# These end an answer on purpose; whatever was delivered, the stream did not break.
+_BY_INTENT = frozenset({FailureClass.CONTENT_FILTERED, FailureClass.CANCELLED, FailureClass.INTERNAL})
 _OWN_ERRORS = {
     FailureClass.AUTH: ("provider_auth", ErrorClass.PROVIDER),
     FailureClass.INVALID: ("provider_rejected", ErrorClass.INVALID),
     FailureClass.CONTENT_FILTERED: ("content_filtered", ErrorClass.CONTENT_FILTERED),
+    FailureClass.CANCELLED: ("cancelled", ErrorClass.INTERNAL),
     FailureClass.INTERNAL: ("internal_error", ErrorClass.INTERNAL),
 }
 
 
 def error_of(provider: str, failure_class: FailureClass, failure: CallFailure) -> RunError:
-    """The error of a run whose only link failed (CHAIN-1); a failure after content is `stream_error` (CHAIN-7)."""
-    if failure.content_delivered:
+    """The error of a run whose only link failed (CHAIN-1). After content it is `stream_error` (CHAIN-7)."""
+    if failure.content_delivered and failure_class not in _BY_INTENT:
         return RunError(
             message=f"provider {provider} broke off in the middle of its answer: {failure.message}",
             type="stream_error",

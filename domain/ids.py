@@ -19,5 +19,5 @@ def run_stream(run_id: RunId) -> StreamId:
 
 
 def session_stream(tenant: str, session_id: str) -> StreamId:
-    """The same name in two tenants is two sessions. The length prefix keeps ("a", "bc") apart from ("ab", "c")."""
+    """The same name in two tenants is two sessions. The length keeps ("a", "bc") apart from ("ab", "c")."""
     return StreamId(uuid5(_SESSIONS, f"{len(tenant)}:{tenant}{session_id}"))

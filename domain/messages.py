@@ -4,7 +4,7 @@ import msgspec
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call as the model asked for it. `arguments` is the model's own JSON text, which may be malformed."""
+    """A tool call as the model asked for it. `arguments` is the model's own JSON text, maybe malformed."""
 
     id: str
     name: str
@@ -20,7 +20,7 @@ class UserMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="role", t
 
 
 class ProviderBlocks(msgspec.Struct, frozen=True, kw_only=True):
-    """Opaque parts of a reply (thinking signatures and the like) that only the provider which wrote them may read."""
+    """Opaque parts of a reply (thinking signatures and the like). Only their writer may read them."""
 
     provider: str
     blocks: tuple[msgspec.Raw, ...] = ()
@@ -47,8 +47,39 @@ class ToolMessage(
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
+def with_result(messages: tuple[Message, ...], result: ToolMessage) -> tuple[Message, ...]:
+    """`messages` and one more tool result. Results stand in their calls' order, whichever came first."""
+    end = len(messages)
+    while end and isinstance(messages[end - 1], ToolMessage):
+        end -= 1
+    reply = messages[end - 1] if end else None
+    if not isinstance(reply, AssistantMessage):
+        return (*messages, result)
+    place = {call.id: number for number, call in enumerate(reply.tool_calls)}
+    results = [message for message in (*messages[end:], result) if isinstance(message, ToolMessage)]
+    results.sort(key=lambda message: place.get(message.tool_call_id, len(place)))
+    return (*messages[:end], *results)
+
+
+def flaw_in(messages: tuple[Message, ...]) -> str | None:
+    """Why no provider would take these messages: a tool call without its result, or the other way round."""
+    awaited: list[str] = []
+    for number, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in awaited:
+                return f"messages[{number}] is the result of no tool call before it: {message.tool_call_id!r}"
+            awaited.remove(message.tool_call_id)
+        elif awaited:
+            return f"messages[{number}] comes before the result of tool call {awaited[0]!r}"
+        elif isinstance(message, AssistantMessage):
+            awaited = [call.id for call in message.tool_calls]
+            if len(set(awaited)) < len(awaited):
+                return f"messages[{number}] has two tool calls of one id"
+    return f"tool call {awaited[0]!r} has no result" if awaited else None
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens of one or more model calls. Cached input is part of the input, reasoning is part of the output."""
+    """Tokens of one or more model calls. Cached input is part of the input, reasoning of the output."""
 
     input_tokens: int = 0
     output_tokens: int = 0

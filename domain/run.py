@@ -1,4 +1,4 @@
-"""The run aggregate's state: `evolve` folds facts in and never refuses. What may follow is decided in `decide`."""
+"""The run aggregate's state: `evolve` folds facts in and never refuses. `decide` says what may follow."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -11,7 +11,7 @@ from domain import events as e
 from domain.agent import AgentDefinition
 from domain.failure import FailureClass
 from domain.ids import RunId, Version
-from domain.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage
+from domain.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, with_result
 
 
 class RunStatus(StrEnum):
@@ -34,6 +34,8 @@ class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
 
     call: ToolCall
     invoking: bool = False
+    left_behind: bool = False
+    """Its body did not stop when told to; whether it had its effect is unknown."""
 
 
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +63,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     failed: tuple[FailureClass, ...] = ()
     """The classes of this step's failed calls, in order."""
     transcript: tuple[Message, ...] = ()
-    """This turn so far: its input, then replies and tool results."""
+    """This turn so far: its input, then replies, each with its tool results in the order of the calls."""
     open_calls: tuple[OpenCall, ...] = ()
     finish: e.FinishReason | None = None
     cancel_requested: bool = False
@@ -70,6 +72,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answer(self) -> str:
+        """The text of the last reply, if nothing follows it. An input that ends in a reply is no answer."""
+        if self.finish is None:
+            return ""
         last = self.transcript[-1] if self.transcript else None
         return last.content if isinstance(last, AssistantMessage) else ""
 
@@ -101,7 +106,7 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
         case e.ModelCallFailed():
             return _with(run, version=version, calling=None, failed=(*run.failed, event.failure_class))
         case e.ToolInvoking():
-            return _with(run, version=version, open_calls=_marked_invoking(run, event.call_id))
+            return _with(run, version=version, open_calls=_marked(run, event.call_id, invoking=True))
         case e.ToolReturned():
             return _settled(run, version, ToolMessage(tool_call_id=event.call_id, content=event.output))
         case e.ToolFailed():
@@ -109,7 +114,7 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
                 run, version, ToolMessage(tool_call_id=event.call_id, content=event.output, failed=True)
             )
         case e.ToolOutcomeUnknown():
-            return _with(run, version=version)
+            return _with(run, version=version, open_calls=_marked(run, event.call_id, left_behind=True))
         case e.RunCancelRequested():
             return _with(run, version=version, cancel_requested=True)
         case e.RunCompleted():
@@ -147,9 +152,9 @@ def _replied(run: Run, event: e.ModelReplied, version: Version) -> Run:
     )
 
 
-def _marked_invoking(run: Run, call_id: str) -> tuple[OpenCall, ...]:
+def _marked(run: Run, call_id: str, **marks: bool) -> tuple[OpenCall, ...]:
     return tuple(
-        _with(open_call, invoking=True) if open_call.call.id == call_id else open_call
+        _with(open_call, **marks) if open_call.call.id == call_id else open_call
         for open_call in run.open_calls
     )
 
@@ -158,6 +163,6 @@ def _settled(run: Run, version: Version, result: ToolMessage) -> Run:
     return _with(
         run,
         version=version,
-        transcript=(*run.transcript, result),
+        transcript=with_result(run.transcript, result),
         open_calls=tuple(c for c in run.open_calls if c.call.id != result.tool_call_id),
     )

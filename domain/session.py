@@ -6,7 +6,7 @@ import msgspec
 
 from domain.events import SessionEvent, SessionTurnAdded
 from domain.ids import Version
-from domain.messages import Message, ToolMessage
+from domain.messages import Message, ToolMessage, with_result
 from domain.run import Run
 
 INTERRUPTED = "The call was interrupted before it had a result. Its effect is unknown."
@@ -32,9 +32,9 @@ def fold(events: Iterable[SessionEvent]) -> Session:
 
 
 def turn_of(run: Run) -> SessionTurnAdded:
-    """The run's turn as history. Calls without a result get a synthetic one, so that every provider accepts it."""
-    missing = tuple(
-        ToolMessage(tool_call_id=open_call.call.id, content=INTERRUPTED, failed=True)
-        for open_call in run.open_calls
-    )
-    return SessionTurnAdded(run_id=run.id, messages=(*run.transcript, *missing))
+    """The run's turn as history. Calls without a result get a synthetic one: every provider asks for it."""
+    messages = run.transcript
+    for open_call in run.open_calls:
+        missing = ToolMessage(tool_call_id=open_call.call.id, content=INTERRUPTED, failed=True)
+        messages = with_result(messages, missing)
+    return SessionTurnAdded(run_id=run.id, messages=messages)

@@ -36,7 +36,7 @@ class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rest(msgspec.Struct, frozen=True):
-    """Nothing to do: the run has ended or is not running here."""
+    """Nothing to do: the run has ended, has not started, or waits for the model call in flight."""
 
 
 Action = CallModel | CallTools | Complete | GiveUp | Rest
@@ -44,15 +44,17 @@ Action = CallModel | CallTools | Complete | GiveUp | Rest
 
 def next_action(run: Run, limits: TurnLimits) -> Action:
     """What follows from the facts so far. Pure: the same facts always give the same answer."""
-    if run.status is not RunStatus.RUNNING:
+    if run.status is not RunStatus.RUNNING or run.calling is not None:
         return Rest()
     if run.open_calls:
         return CallTools(calls=tuple(open_call.call for open_call in run.open_calls))
+    if run.failed:
+        return CallModel(step=run.step)
     if run.answer:
         return Complete()
     if run.step >= limits.max_steps:
         return GiveUp(error=_too_many_steps(limits))
-    return CallModel(step=run.step if run.failed else run.step + 1)
+    return CallModel(step=run.step + 1)
 
 
 def _too_many_steps(limits: TurnLimits) -> RunError:
