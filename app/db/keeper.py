@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from app.db import postmaster
@@ -57,14 +58,15 @@ class Keeper:
     def _watch(self, server: subprocess.Popen[bytes]) -> bool:
         """Wait for the server's end. True if it ever accepted connections."""
         while True:
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 server.wait(_READY_POLL_S)
-                return False
-            except subprocess.TimeoutExpired:
-                found = postmaster.find(self._cluster)
-            if found and found.pid == server.pid and found.ready:
+            # Looked up also after the end: a killed server leaves its last words behind.
+            said = postmaster.recorded(self._cluster)
+            served = said is not None and said.pid == server.pid and said.ready
+            if served:
                 server.wait()
-                return True
+            if server.returncode is not None:
+                return served
 
     def _stop_after_the_last_user(self, use_lock: int) -> None:
         fcntl.flock(use_lock, fcntl.LOCK_EX)

@@ -50,7 +50,8 @@ async def migrate(dsn: str, folder: Path | None = None) -> list[str]:
     take further; StoreUnavailable if it cannot be reached.
     """
     known = load(folder or sql_folder() / "migrations")
-    connection = await connect(dsn)
+    # A large table takes as long as it takes, and so does waiting for another host to be through with it.
+    connection = await connect(dsn, command_timeout_s=None)
     try:
         done: list[str] = []
         with translated():
@@ -113,7 +114,7 @@ async def _apply_next(connection: asyncpg.Connection, known: list[Migration]) ->
 
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     try:
-        await connection.execute(migration.sql, timeout=0)
+        await connection.execute(migration.sql)
     except asyncpg.PostgresSyntaxError as error:
         raise MigrationRefused(f"{migration.name}.sql: {error}") from error
     await connection.execute(

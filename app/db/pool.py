@@ -35,7 +35,7 @@ _UNUSABLE = (
 )
 
 
-def connect_args(dsn: str) -> dict[str, Any]:
+def connect_args(dsn: str, *, command_timeout_s: float | None = _COMMAND_TIMEOUT_S) -> dict[str, Any]:
     """Keyword arguments for asyncpg's `connect` and `create_pool`.
 
     Several hosts and `target_session_attrs` work as they do everywhere. `pgbouncer=true` says that a
@@ -45,7 +45,7 @@ def connect_args(dsn: str) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "dsn": bare,
         "timeout": _CONNECT_TIMEOUT_S,
-        "command_timeout": _COMMAND_TIMEOUT_S,
+        "command_timeout": command_timeout_s,
         "server_settings": {"application_name": APPLICATION_NAME},
     }
     if pooled:
@@ -53,10 +53,12 @@ def connect_args(dsn: str) -> dict[str, Any]:
     return arguments
 
 
-async def connect(dsn: str) -> asyncpg.Connection:
+async def connect(dsn: str, *, command_timeout_s: float | None = _COMMAND_TIMEOUT_S) -> asyncpg.Connection:
     """One connection of its own, with our codecs. The caller closes it. Raises StoreUnavailable."""
     with translated():
-        connection: asyncpg.Connection = await asyncpg.connect(**connect_args(dsn))
+        connection: asyncpg.Connection = await asyncpg.connect(
+            **connect_args(dsn, command_timeout_s=command_timeout_s)
+        )
         await set_codecs(connection)
         return connection
 

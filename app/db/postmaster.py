@@ -20,27 +20,27 @@ class Postmaster:
 
 def find(cluster: Path) -> Postmaster | None:
     """The live server of this data directory, or None. A zombie is dead."""
-    recorded = _recorded(cluster)
-    return recorded if recorded and _runs(recorded.pid) else None
+    found = recorded(cluster)
+    return found if found and _runs(found.pid) else None
 
 
 def forget_the_dead(cluster: Path) -> None:
-    """Remove the lock files of a server that is a zombie.
+    """Remove the lock files of a server that is no more.
 
-    Postgres itself takes a zombie for a live rival, and under an init that does not reap it stays one.
-    Backends that outlived it are still noticed: Postgres looks for their shared memory by the
-    directory's inode.
+    Postgres takes a zombie, or a stranger that got the pid since, for a live rival. Backends that
+    outlived their server are still noticed: Postgres finds their shared memory by the directory's inode.
     """
-    recorded = _recorded(cluster)
-    if recorded is None or _runs(recorded.pid):
+    found = recorded(cluster)
+    if found is None or _runs(found.pid):
         return
     (cluster / "postmaster.pid").unlink(missing_ok=True)
-    socket_lock = Path(recorded.socket_dir) / f".s.PGSQL.{PORT}.lock"
-    if recorded.socket_dir and _first_line(socket_lock) == str(recorded.pid):
+    socket_lock = Path(found.socket_dir) / f".s.PGSQL.{PORT}.lock"
+    if found.socket_dir and _first_line(socket_lock) == str(found.pid):
         socket_lock.unlink(missing_ok=True)
 
 
-def _recorded(cluster: Path) -> Postmaster | None:
+def recorded(cluster: Path) -> Postmaster | None:
+    """What the last server wrote, dead or alive. None if it ended in good order."""
     try:
         lines = (cluster / "postmaster.pid").read_text().splitlines()
         pid = int(lines[0])
