@@ -4,13 +4,14 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 CODE := $(wildcard app domain projections ops tests tracon.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench chaos
+.PHONY: help run test check format schema bench chaos
 
 help:
 	@echo "make run      start the service with the demo agents"
 	@echo "make test     install, check and test everything"
 	@echo "make check    linters, formatting, types, import rules"
 	@echo "make format   rewrite the code the way check wants it"
+	@echo "make schema   rewrite ops/schema.sql from the migrations"
 	$(if $(wildcard ops/bench/__main__.py),@echo "make bench    measure it on this machine")
 	$(if $(wildcard ops/chaos/__main__.py),@echo "make chaos    break things under load and audit the log")
 
@@ -29,6 +30,9 @@ check: .venv/installed-dev
 format: .venv/installed-dev
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
+
+schema: .venv/installed-dev
+	$(BIN)/python -m ops.schema
 
 bench: .venv/installed-dev
 	$(BIN)/python -m ops.bench

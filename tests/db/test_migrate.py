@@ -8,10 +8,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from app.db.binaries import find_binaries
 from app.db.errors import MigrationRefused, StoreUnavailable
 from app.db.migrate import load, migrate, sql_folder
 from app.db.pool import connect
+from ops.schema import dump
 
 
 @pytest.fixture
@@ -136,12 +136,4 @@ async def test_the_migrations_make_what_the_schema_file_says(database: str, empt
     connection = await connect(empty_database)
     await connection.execute((sql_folder() / "schema.sql").read_text())
     await connection.close()
-    assert await dump(database) == await dump(empty_database)
-
-
-async def dump(dsn: str) -> str:
-    """The schema as pg_dump tells it, without the table of migrations itself."""
-    pg_dump = find_binaries().folder / "pg_dump"
-    options = ["--schema-only", "--no-owner", "--exclude-table=schema_migrations", "--restrict-key=fixed"]
-    command = [str(pg_dump), *options, dsn]
-    return await asyncio.to_thread(subprocess.check_output, command, text=True)
+    assert await dump(database) == await dump(empty_database), "run `make schema`"

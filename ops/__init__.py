@@ -1,0 +1,1 @@
+"""Running Tracon: migrations, measurements, alerts, and the decisions behind them."""

@@ -1,0 +1,249 @@
+-- The schema after every migration, written by `make schema`. A test keeps the two equal.
+
+CREATE FUNCTION public.tracon_append(strict boolean, writer uuid, followed_streams uuid[], followed_versions bigint[], streams uuid[], versions bigint[], topics text[], states bytea[], tenants text[], OUT positions bigint[], OUT stamp timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF strict THEN
+        PERFORM pg_advisory_xact_lock(7301, 1);
+    ELSE
+        PERFORM pg_advisory_xact_lock_shared(7301, 1);
+    END IF;
+
+    IF EXISTS (
+        SELECT FROM unnest(followed_streams, followed_versions) AS followed(stream, version)
+         WHERE (SELECT e.originator_version FROM stored_events e
+                 WHERE e.originator_id = followed.stream AND e.originator_version = followed.version) IS NULL
+    ) THEN
+        RAISE integrity_constraint_violation
+            USING MESSAGE = 'an append skips a version', CONSTRAINT = 'stored_events_no_gap';
+    END IF;
+
+    stamp := clock_timestamp();
+    WITH stored AS (
+        INSERT INTO stored_events
+               (originator_id, originator_version, topic, state, tenant_id, recorded_at, writer_id)
+        SELECT new.stream, new.version, new.topic, new.state, new.tenant, stamp, writer
+          FROM unnest(streams, versions, topics, states, tenants)
+               WITH ORDINALITY AS new(stream, version, topic, state, tenant, place)
+         ORDER BY new.place
+        RETURNING notification_id
+    )
+    SELECT array_agg(notification_id ORDER BY notification_id) INTO positions FROM stored;
+END $$;
+
+CREATE FUNCTION public.tracon_append_apart(strict boolean, writer uuid, appends integer[], resent boolean[], streams uuid[], versions bigint[], topics text[], states bytea[], tenants text[]) RETURNS TABLE(stored_position bigint, stored_at timestamp with time zone, refused boolean)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    stamp timestamptz;
+BEGIN
+    IF strict THEN
+        PERFORM pg_advisory_xact_lock(7301, 1);
+    ELSE
+        PERFORM pg_advisory_xact_lock_shared(7301, 1);
+    END IF;
+
+    stamp := clock_timestamp();
+    RETURN QUERY
+    WITH compared AS MATERIALIZED (
+        SELECT new.*, old.position, old.at,
+               old.position IS NOT NULL AND NOT (new.resent AND old.ours) AS taken,
+               CASE WHEN new.version > 1
+                         AND new.version = min(new.version) OVER (PARTITION BY new.append, new.stream)
+                    THEN (SELECT e.originator_version FROM stored_events e
+                           WHERE e.originator_id = new.stream AND e.originator_version = new.version - 1) IS NULL
+                    ELSE false
+               END AS skips
+          FROM unnest(appends, resent, streams, versions, topics, states, tenants)
+               WITH ORDINALITY AS new(append, resent, stream, version, topic, state, tenant, place)
+          LEFT JOIN LATERAL (
+               SELECT e.notification_id AS position, e.recorded_at AS at,
+                      e.writer_id IS NOT DISTINCT FROM writer AND e.topic = new.topic AND e.state = new.state AS ours
+                 FROM stored_events e
+                WHERE e.originator_id = new.stream AND e.originator_version = new.version
+                LIMIT 1) AS old ON true
+    ), judged AS (
+        SELECT compared.*, bool_or(taken OR skips) OVER (PARTITION BY append) AS lost FROM compared
+    ), stored AS (
+        INSERT INTO stored_events
+               (originator_id, originator_version, topic, state, tenant_id, recorded_at, writer_id)
+        SELECT stream, version, topic, state, tenant, stamp, writer
+          FROM judged
+         WHERE NOT lost AND position IS NULL
+         ORDER BY place
+        RETURNING originator_id, originator_version, notification_id
+    )
+    SELECT CASE WHEN NOT judged.lost THEN coalesce(judged.position, stored.notification_id) END,
+           CASE WHEN NOT judged.lost THEN coalesce(judged.at, stamp) END,
+           judged.taken OR judged.skips
+      FROM judged
+      LEFT JOIN stored ON stored.originator_id = judged.stream AND stored.originator_version = judged.version
+     ORDER BY judged.place;
+END $$;
+
+CREATE FUNCTION public.tracon_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE restrict_violation USING MESSAGE = 'events are never changed or removed',
+                                   TABLE = TG_TABLE_NAME, CONSTRAINT = TG_NAME;
+END $$;
+
+CREATE TABLE public.notification_tracking (
+    application_name text NOT NULL,
+    notification_id bigint NOT NULL
+);
+
+CREATE TABLE public.runs (
+    run_id uuid NOT NULL,
+    tenant_id text NOT NULL,
+    kind text NOT NULL,
+    agent text NOT NULL,
+    status text NOT NULL,
+    provider text,
+    model_id text,
+    session_id text,
+    root_run_id uuid NOT NULL,
+    parent_run_id uuid,
+    depth integer NOT NULL,
+    continued_from_run_id uuid,
+    error text,
+    error_type text,
+    error_class text,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cached_input_tokens bigint NOT NULL,
+    reasoning_tokens bigint NOT NULL,
+    cost numeric,
+    currency text,
+    events bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone
+)
+WITH (fillfactor='80');
+
+CREATE TABLE public.statistics_agents (
+    tenant_id text NOT NULL,
+    day date NOT NULL,
+    agent text NOT NULL,
+    created bigint NOT NULL,
+    started bigint NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    cancelled bigint NOT NULL,
+    ended_unstarted bigint NOT NULL,
+    tool_calls bigint NOT NULL,
+    failed_tool_calls bigint NOT NULL,
+    unknown_tool_calls bigint NOT NULL
+);
+
+CREATE TABLE public.statistics_calls (
+    tenant_id text NOT NULL,
+    day date NOT NULL,
+    agent text NOT NULL,
+    provider text NOT NULL,
+    model_id text NOT NULL,
+    currency text NOT NULL,
+    runs bigint NOT NULL,
+    calls bigint NOT NULL,
+    failed_calls bigint NOT NULL,
+    unpriced_calls bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cached_input_tokens bigint NOT NULL,
+    reasoning_tokens bigint NOT NULL,
+    cost numeric NOT NULL
+);
+
+CREATE TABLE public.statistics_live_runs (
+    run_id uuid NOT NULL,
+    state text NOT NULL
+);
+
+CREATE TABLE public.stored_events (
+    originator_id uuid NOT NULL,
+    originator_version bigint NOT NULL,
+    topic text NOT NULL,
+    state bytea NOT NULL,
+    notification_id bigint NOT NULL,
+    tenant_id text DEFAULT 'default'::text NOT NULL,
+    recorded_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    writer_id uuid,
+    CONSTRAINT stored_events_version_from_one CHECK ((originator_version > 0))
+);
+
+CREATE SEQUENCE public.stored_events_notification_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE public.stored_events_notification_id_seq OWNED BY public.stored_events.notification_id;
+
+CREATE TABLE public.tool_calls (
+    run_id uuid NOT NULL,
+    ordinal integer NOT NULL,
+    tenant_id text NOT NULL,
+    step integer NOT NULL,
+    reply_sequence bigint NOT NULL,
+    call_id text NOT NULL,
+    tool text NOT NULL,
+    state text NOT NULL,
+    effect text,
+    failure text,
+    arguments text NOT NULL,
+    output text,
+    truncated boolean NOT NULL,
+    call_key text,
+    safe_to_repeat boolean NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    duration_ms bigint
+);
+
+ALTER TABLE ONLY public.stored_events ALTER COLUMN notification_id SET DEFAULT nextval('public.stored_events_notification_id_seq'::regclass);
+
+ALTER TABLE ONLY public.notification_tracking
+    ADD CONSTRAINT notification_tracking_one_position PRIMARY KEY (application_name);
+
+ALTER TABLE ONLY public.runs
+    ADD CONSTRAINT runs_one_row PRIMARY KEY (run_id);
+
+ALTER TABLE ONLY public.statistics_agents
+    ADD CONSTRAINT statistics_agents_one_row PRIMARY KEY (tenant_id, day, agent);
+
+ALTER TABLE ONLY public.statistics_calls
+    ADD CONSTRAINT statistics_calls_one_row PRIMARY KEY (tenant_id, day, agent, provider, model_id, currency);
+
+ALTER TABLE ONLY public.statistics_live_runs
+    ADD CONSTRAINT statistics_live_runs_one_row PRIMARY KEY (run_id);
+
+ALTER TABLE ONLY public.stored_events
+    ADD CONSTRAINT stored_events_one_writer PRIMARY KEY (originator_id, originator_version);
+
+ALTER TABLE ONLY public.tool_calls
+    ADD CONSTRAINT tool_calls_one_row PRIMARY KEY (run_id, ordinal);
+
+CREATE INDEX runs_by_agent ON public.runs USING btree (tenant_id, agent, created_at DESC, run_id DESC);
+
+CREATE INDEX runs_by_model ON public.runs USING btree (tenant_id, model_id, created_at DESC, run_id DESC);
+
+CREATE INDEX runs_by_session ON public.runs USING btree (tenant_id, md5(session_id), created_at DESC, run_id DESC) WHERE (session_id IS NOT NULL);
+
+CREATE INDEX runs_by_status ON public.runs USING btree (tenant_id, status, created_at DESC, run_id DESC);
+
+CREATE INDEX runs_newest ON public.runs USING btree (tenant_id, created_at DESC, run_id DESC);
+
+CREATE UNIQUE INDEX stored_events_notification_id_idx ON public.stored_events USING btree (notification_id);
+
+CREATE INDEX tool_calls_by_tool ON public.tool_calls USING btree (tenant_id, md5(tool), requested_at DESC, run_id DESC, ordinal DESC) WHERE (state <> 'requested'::text);
+
+CREATE INDEX tool_calls_newest ON public.tool_calls USING btree (tenant_id, requested_at DESC, run_id DESC, ordinal DESC) WHERE (state <> 'requested'::text);
+
+CREATE INDEX tool_calls_not_returned ON public.tool_calls USING btree (tenant_id, state, requested_at DESC, run_id DESC, ordinal DESC) WHERE (state <> ALL (ARRAY['requested'::text, 'returned'::text]));
+
+CREATE TRIGGER stored_events_append_only BEFORE DELETE OR UPDATE ON public.stored_events FOR EACH STATEMENT EXECUTE FUNCTION public.tracon_refuse_change();
