@@ -9,14 +9,7 @@ from domain.agent import ModelOptions
 from domain.events import FinishReason
 from domain.failure import CallFailure
 from domain.messages import AssistantMessage, Message, Usage
-
-
-class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as the model is told about it. `parameters` is a JSON schema of an object."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
+from domain.tool import ToolSpec as ToolSpec
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,8 @@ from app.settings.durations import parse_duration
 from app.settings.hints import is_duration, is_struct, struct_items, type_within
 from app.settings.pascal import snake_case
 from app.settings.sections import BrokenRelation
-from app.settings.sources import FromEnvironment, Tree, parse_json
+from app.settings.sources import FromEnvironment, Tree
+from domain import strict_json
 
 Path = tuple[str, ...]
 
@@ -85,8 +86,8 @@ def _container(value: Any, kind: type) -> Any:
 
 def _json(text: str) -> Any:
     try:
-        return parse_json(text)
-    except (ValueError, RecursionError) as error:
+        return strict_json.parse(text)
+    except ValueError as error:
         raise ValueError(f"expected JSON: {error}") from error
 
 

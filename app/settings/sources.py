@@ -1,6 +1,5 @@
 """Where settings come from: one file, and the environment."""
 
-import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import msgspec
 
 from app.settings.errors import Problem, SettingsError
+from domain import strict_json
 
 Tree = dict[str, Any]
 PREFIX = "TRACON_"
@@ -43,11 +43,6 @@ def read_file(file: Path) -> Tree:
     if not isinstance(tree, dict):
         raise _unreadable(file, "must hold an object of sections")
     return tree
-
-
-def parse_json(text: str) -> Any:
-    """Strict JSON: a key that is given twice and a number that is none raise ValueError."""
-    return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
 
 
 def read_environment(environ: Mapping[str, str]) -> Iterator[Variable]:
@@ -94,19 +89,7 @@ def _loose(key: str) -> str:
     return key.lower().replace("-", "_").replace(".", "_")
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": parse_json}
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> Tree:
-    tree = dict(pairs)
-    if len(tree) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)!r} is given twice")
-    return tree
-
-
-def _no_number(constant: str) -> Any:
-    raise ValueError(f"{constant} is not a number")
+_PARSERS: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": strict_json.parse}
 
 
 def _unreadable(file: Path, reason: str) -> SettingsError:

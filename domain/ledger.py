@@ -1,0 +1,78 @@
+"""When two tool calls are the same call, and the key that the outside world knows a call by."""
+
+import hashlib
+import json
+from typing import Any
+
+from domain import strict_json
+from domain.ids import RunId
+
+_DEEPEST = 64
+_LONGEST_PLAIN = 20
+_KEY_DIGITS = 40
+
+
+def canonical_arguments(text: str) -> str:
+    """The same text for the same arguments: keys sorted, no white space, every number in one spelling.
+
+    What is not a JSON object in good order is the same as itself only, to the letter. No text at all is {}.
+    """
+    if not text.strip():
+        return "{}"
+    try:
+        value = strict_json.parse(text, number=_Number)
+        return _written(value, 0) if isinstance(value, dict) else text
+    except ValueError:
+        return text
+
+
+def call_key(root_of_chain: RunId, tool: str, canonical_arguments: str, occurrence: int) -> str:
+    """A tool call's idempotency key for the outside world (TOOL-1).
+
+    It is the same when the call is repeated after a crash or on another link: `root_of_chain` is the first of
+    the runs that continue one another, and `occurrence` counts the turn's equal calls before this one.
+    """
+    # As JSON, so that no two lists of parts make the same bytes, and every text has some.
+    parts = json.dumps([str(root_of_chain), tool, canonical_arguments, occurrence])
+    return f"tk_{hashlib.sha256(parts.encode()).hexdigest()[:_KEY_DIGITS]}"
+
+
+class _Number(str):
+    """The digits of a number. A float would take two long numbers for one."""
+
+    __slots__ = ()
+
+    def spelt(self) -> str:
+        mantissa, _, exponent = self.lower().partition("e")
+        whole, _, fraction = mantissa.lstrip("-").partition(".")
+        digits = (whole + fraction).lstrip("0")
+        kept = digits.rstrip("0")
+        if not kept:
+            return "0"
+        shift = int(exponent or 0) - len(fraction) + len(digits) - len(kept)
+        return ("-" if self.startswith("-") else "") + _placed(kept, shift)
+
+
+def _placed(digits: str, shift: int) -> str:
+    if 0 <= shift <= _LONGEST_PLAIN:
+        return digits + "0" * shift
+    if -_LONGEST_PLAIN <= shift < 0:
+        padded = digits.rjust(1 - shift, "0")
+        return f"{padded[:shift]}.{padded[shift:]}"
+    return f"{digits}e{shift}"
+
+
+def _written(value: Any, depth: int) -> str:
+    # A bound of our own: Python's depends on how deep the caller stands.
+    if depth > _DEEPEST:
+        raise ValueError("nested too deeply to compare")
+    if isinstance(value, dict):
+        entries = (f"{_text(key)}:{_written(value[key], depth + 1)}" for key in sorted(value))
+        return f"{{{','.join(entries)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(_written(item, depth + 1) for item in value)}]"
+    return value.spelt() if isinstance(value, _Number) else _text(value)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
