@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-
 # `$` alone would let a last line feed pass.
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(?!\n)$")]
 
@@ -41,7 +40,7 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     tools: tuple[str, ...] = ()
     options: ModelOptions = ModelOptions()
     parameters: dict[str, Any] = {}
-    """Each with its default; None must be given by the caller. `{{ name }}` in the instructions stands for it."""
+    """Each with its default; None must be given by the caller. `{{ name }}` in the instructions means it."""
     provider_settings: dict[str, Any] = {}
     """Extra fields of the primary provider's request body. They do not carry over to a fallback (CHAIN-5)."""
 

@@ -24,7 +24,7 @@ def cost_of(usage: Usage, price: Price | None) -> Decimal | None:
     cached_price = (
         price.input_per_million if price.cached_input_per_million is None else price.cached_input_per_million
     )
-    fresh = usage.input_tokens - usage.cached_input_tokens
+    fresh = max(0, usage.input_tokens - usage.cached_input_tokens)
     return (
         fresh * price.input_per_million
         + usage.cached_input_tokens * cached_price

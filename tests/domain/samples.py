@@ -1,0 +1,155 @@
+"""One event for each golden file, every field away from its default.
+
+A name is a topic, or `topic+what` for fields that the topic got later: the first file of a topic stays as it
+is. `python -m tests.domain.samples` writes the files that do not exist yet, and never one that does.
+"""
+
+from decimal import Decimal
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+
+from domain.agent import AgentDefinition, Link, ModelOptions
+from domain.codec import Codec
+from domain.events import (
+    Event,
+    FinishReason,
+    ModelCallFailed,
+    ModelCallStarted,
+    ModelReplied,
+    RunCancelled,
+    RunCancelRequested,
+    RunCompleted,
+    RunCreated,
+    RunFailed,
+    RunKind,
+    RunStarted,
+    SessionTurnAdded,
+    TextDelta,
+    ToolEffect,
+    ToolFailed,
+    ToolFailure,
+    ToolInvoking,
+    ToolOutcomeUnknown,
+    ToolReturned,
+)
+from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind
+from domain.ids import RunId
+from domain.messages import (
+    AssistantMessage,
+    ProviderBlocks,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+
+_ROOT, _PARENT, _BEFORE = (RunId(UUID(int=number)) for number in (1, 2, 3))
+_CALL = ToolCall(id="call_1", name="get_order", arguments='{"id": 7}')
+_REPLY = AssistantMessage(
+    content="Ich sehe nach \u2026",
+    tool_calls=(_CALL,),
+    provider_blocks=ProviderBlocks(
+        provider="primary", blocks=(msgspec.Raw(b'{"type":"thinking","signature":"c2ln"}'),)
+    ),
+)
+_RESULT = ToolMessage(tool_call_id="call_1", content="no such order", failed=True)
+_QUESTION = UserMessage(content="Where is order 7?")
+_CONVERSATION = (SystemMessage(content="Be brief."), _QUESTION, _REPLY, _RESULT)
+_USAGE = Usage(input_tokens=120, output_tokens=30, cached_input_tokens=100, reasoning_tokens=8)
+_DEFINITION = AgentDefinition(
+    name="support",
+    instructions="Answer briefly.",
+    description="Helps customers.",
+    provider="primary",
+    model="small",
+    fallbacks=(Link(provider="backup", model="big"),),
+    tools=("get_order",),
+    options=ModelOptions(temperature=0.5, top_p=0.9, max_output_tokens=256, stop=("END",), seed=42),
+    parameters={"tone": "brief"},
+    provider_settings={"service_tier": "flex"},
+)
+_FAILURE = CallFailure(
+    kind=FailureKind.STATUS,
+    message="Rate limit reached",
+    status=429,
+    code="rate_limit_exceeded",
+    retry_after_s=1.5,
+    content_delivered=True,
+)
+
+SAMPLES: dict[str, Event] = {
+    "run.created.v1": RunCreated(
+        tenant="acme",
+        kind=RunKind.AGENT,
+        agent="support",
+        input=_CONVERSATION,
+        parameters={"tone": "brief", "limit": 3},
+        session_id="s-1",
+        root_run_id=_ROOT,
+        parent_run_id=_PARENT,
+        depth=1,
+        continued_from_run_id=_BEFORE,
+        streaming=True,
+    ),
+    "run.started.v1": RunStarted(host="host-1", definition=_DEFINITION, session_version=4),
+    "model-call.started.v1": ModelCallStarted(step=2, attempt=3, provider="primary", model="small"),
+    "text.delta.v1": TextDelta(step=2, text="It ships \u2708"),
+    "model.replied.v1": ModelReplied(
+        step=2,
+        provider="primary",
+        model="small",
+        message=_REPLY,
+        finish=FinishReason.TOOL_CALLS,
+        usage=_USAGE,
+        cost=Decimal("0.0000425"),
+        currency="EUR",
+    ),
+    "model-call.failed.v1": ModelCallFailed(
+        step=2,
+        attempt=3,
+        provider="primary",
+        model="small",
+        failure_class=FailureClass.TRANSIENT,
+        failure=_FAILURE,
+    ),
+    "tool.invoking.v1": ToolInvoking(
+        call_id="call_1",
+        tool="get_order",
+        arguments='{"id": 7}',
+        effect=ToolEffect.EXTERNAL,
+        call_key="0f4e",
+        safe_to_repeat=True,
+    ),
+    "tool.returned.v1": ToolReturned(
+        call_id="call_1", tool="get_order", output="shipped", duration_ms=12, truncated=True
+    ),
+    "tool.failed.v1": ToolFailed(
+        call_id="call_1",
+        tool="get_order",
+        failure=ToolFailure.TIMED_OUT,
+        output="no result within 30 s",
+        duration_ms=30000,
+    ),
+    "tool.outcome-unknown.v1": ToolOutcomeUnknown(call_id="call_1", tool="refund", reason="did not stop"),
+    "run.cancel-requested.v1": RunCancelRequested(reason="too slow"),
+    "run.completed.v1": RunCompleted(answer="It ships today.", finish=FinishReason.LENGTH),
+    "run.failed.v1": RunFailed(
+        error="provider primary failed", error_type="provider_unavailable", error_class=ErrorClass.PROVIDER
+    ),
+    "run.cancelled.v1": RunCancelled(reason="too slow"),
+    "session.turn-added.v1": SessionTurnAdded(run_id=_ROOT, messages=_CONVERSATION),
+}
+
+
+def write_missing(directory: Path) -> None:
+    for name, event in SAMPLES.items():
+        path = directory / f"{name}.json"
+        if not path.exists():
+            path.write_bytes(Codec().encode(event)[1])
+
+
+if __name__ == "__main__":
+    write_missing(Path(__file__).parent / "golden")

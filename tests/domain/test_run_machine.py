@@ -1,0 +1,243 @@
+"""A run under any sequence of commands, with crashes between them."""
+
+import contextlib
+from typing import Any
+
+import msgspec
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from domain import events as e
+from domain.codec import Codec
+from domain.commands import (
+    BeginModelCall,
+    CancelRun,
+    CompleteRun,
+    CreateRun,
+    FailRun,
+    InvokeTool,
+    RecordModelFailure,
+    RecordReply,
+    RecordText,
+    RecordToolFailure,
+    RecordToolOutput,
+    RecordUnknownOutcome,
+    RequestCancel,
+    RunCommand,
+    StartRun,
+)
+from domain.decide import InvalidInput, OutOfTurn, RunAlreadyEnded, decide
+from domain.failure import ErrorClass, FailureClass, RunError
+from domain.messages import AssistantMessage, ToolMessage, UserMessage, flaw_in
+from domain.run import Run, RunStatus, evolve, fold
+from domain.session import turn_of
+from domain.turn import Action, CallModel, CallTools, Complete, GiveUp, Rest, TurnLimits, next_action
+from tests.domain.facts import DEFINITION, QUESTION, says
+from tests.domain.given import RUN_ID
+from tests.domain.strategies import call_failures, replies
+
+LIMITS = TurnLimits(max_steps=4)
+CODEC = Codec()
+ERROR = RunError(message="no provider left", type="provider_unavailable", error_class=ErrorClass.PROVIDER)
+ENDED = (e.RunCompleted, e.RunFailed, e.RunCancelled)
+RESULTS = (e.ToolReturned, e.ToolFailed)
+
+steps = st.integers(0, LIMITS.max_steps + 1)
+call_ids = st.sampled_from(["c1", "c2", "c3", "c9"])
+inputs = st.sampled_from([(QUESTION,), (QUESTION, says("It is")), ()])
+
+
+def command_of(kind: type[Any], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[RunCommand]:
+    return st.builds(kind, **fields)
+
+
+commands: st.SearchStrategy[RunCommand] = st.one_of(
+    command_of(CreateRun, tenant=st.just("acme"), agent=st.just("support"), input=inputs),
+    command_of(StartRun, host=st.just("host-1"), definition=st.just(DEFINITION)),
+    command_of(BeginModelCall, step=steps, provider=st.just("primary"), model=st.just("small")),
+    command_of(RecordText, step=steps, text=st.sampled_from(["", "It"])),
+    command_of(RecordReply, step=steps, message=replies(), finish=st.sampled_from(e.FinishReason)),
+    command_of(
+        RecordModelFailure,
+        step=steps,
+        failure_class=st.sampled_from(FailureClass),
+        failure=call_failures(),
+    ),
+    command_of(InvokeTool, call_id=call_ids, effect=st.sampled_from(e.ToolEffect), call_key=st.just("k")),
+    command_of(RecordToolOutput, call_id=call_ids, output=st.just("shipped")),
+    command_of(
+        RecordToolFailure,
+        call_id=call_ids,
+        failure=st.sampled_from(e.ToolFailure),
+        output=st.just("no"),
+    ),
+    command_of(RecordUnknownOutcome, call_id=call_ids, reason=st.just("did not stop")),
+    command_of(RequestCancel),
+    command_of(CompleteRun),
+    command_of(FailRun, error=st.just(ERROR)),
+    command_of(CancelRun),
+)
+
+
+class RunMachine(RuleBasedStateMachine):
+    """Told anything at all, a run stays a run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run = Run(id=RUN_ID)
+        self.facts: list[e.RunEvent] = []
+        self.stored: list[tuple[str, bytes]] = []
+
+    def tell(self, command: RunCommand) -> None:
+        """Do as the actor does: decide, evolve, write."""
+        before = msgspec.structs.replace(self.run)
+        facts = decide(self.run, command)
+        assert self.run == before, "deciding changed the run"
+        assert not (facts and before.status.ended), "a closed run was written to"
+        for fact in facts:
+            self.run = evolve(self.run, fact)
+            self.facts.append(fact)
+            self.stored.append(CODEC.encode(fact))
+        self.check_repetition(command)
+
+    def check_repetition(self, command: RunCommand) -> None:
+        """The same news again adds nothing, or is refused. Only text may come twice."""
+        if isinstance(command, RecordText):
+            return
+        with contextlib.suppress(OutOfTurn, RunAlreadyEnded):
+            assert decide(self.run, command) == []
+
+    @initialize(started=st.booleans(), input_ends_in_a_reply=st.booleans())
+    def open(self, started: bool, input_ends_in_a_reply: bool) -> None:
+        messages = (QUESTION, says("It is")) if input_ends_in_a_reply else (QUESTION,)
+        self.tell(CreateRun(tenant="acme", agent="support", input=messages))
+        if started:
+            self.tell(StartRun(host="host-1", definition=DEFINITION))
+
+    @rule(command=commands)
+    def anything(self, command: RunCommand) -> None:
+        known = self.run
+        try:
+            self.tell(command)
+        except (OutOfTurn, RunAlreadyEnded, InvalidInput):
+            assert self.run is known
+
+    @rule(told=st.lists(st.sampled_from(["It ", "ships."]), max_size=2), reply=replies())
+    @precondition(lambda self: self.run.calling is not None)
+    def the_model_replies(self, told: list[str], reply: AssistantMessage) -> None:
+        for text in told:
+            self.tell(RecordText(step=self.run.step, text=text))
+        ids = {call.id for call in reply.tool_calls}
+        if (reply.content or reply.tool_calls) and len(ids) == len(reply.tool_calls):
+            self.tell(RecordReply(step=self.run.step, message=reply, finish=e.FinishReason.STOP))
+            assert self.run.transcript[-1] == reply
+
+    @rule(data=st.data(), well=st.booleans())
+    @precondition(lambda self: self.run.open_calls and not self.run.status.ended)
+    def a_tool_ends(self, data: st.DataObject, well: bool) -> None:
+        call_id = data.draw(st.sampled_from([c.call.id for c in self.run.open_calls]))
+        self.tell(InvokeTool(call_id=call_id, effect=e.ToolEffect.WRITE, call_key="k"))
+        if well:
+            self.tell(RecordToolOutput(call_id=call_id, output="shipped"))
+        else:
+            self.tell(RecordToolFailure(call_id=call_id, failure=e.ToolFailure.RAISED, output="no"))
+
+    @rule()
+    def do_what_comes_next(self) -> None:
+        """Whatever the plan asks for is accepted, and moves the run on."""
+        action = next_action(self.run, LIMITS)
+        written = len(self.facts)
+        for command in performed(action):
+            self.tell(command)
+        assert len(self.facts) > written or isinstance(action, Rest | CallTools)
+
+    @rule()
+    def crash(self) -> None:
+        """All that was in memory is gone; what was written is read back."""
+        recovered = fold(RUN_ID, [read(topic, payload) for topic, payload in self.stored])
+        assert recovered == self.run
+        self.run = recovered
+
+    @invariant()
+    def the_version_counts_the_facts(self) -> None:
+        assert self.run.version == len(self.facts)
+
+    @invariant()
+    def nothing_follows_the_end(self) -> None:
+        assert [isinstance(fact, ENDED) for fact in self.facts[:-1]].count(True) == 0
+        assert self.run.status.ended == (bool(self.facts) and isinstance(self.facts[-1], ENDED))
+
+    @invariant()
+    def every_call_is_invoked_and_answered_at_most_once(self) -> None:
+        asked: dict[str, list[str]] = {}
+        for fact in self.facts:
+            match fact:
+                case e.ModelReplied(message=message):
+                    assert [done for done in asked.values() if done[-1:] != ["result"]] == []
+                    asked = {call.id: [] for call in message.tool_calls}
+                case e.ToolInvoking(call_id=call_id):
+                    assert asked[call_id] == []
+                    asked[call_id].append("invoking")
+                case e.ToolReturned(call_id=call_id):
+                    assert asked[call_id] == ["invoking"]
+                    asked[call_id].append("result")
+                case e.ToolFailed(call_id=call_id):
+                    assert "result" not in asked[call_id]
+                    asked[call_id].append("result")
+
+    @invariant()
+    def a_step_has_one_reply_and_its_attempts_count_up(self) -> None:
+        replied = [fact.step for fact in self.facts if isinstance(fact, e.ModelReplied)]
+        assert replied == list(range(1, len(replied) + 1))
+        begun = [(f.step, f.attempt) for f in self.facts if isinstance(f, e.ModelCallStarted)]
+        assert begun == sorted(set(begun))
+
+    @invariant()
+    def the_turn_is_history_that_every_provider_takes(self) -> None:
+        assert flaw_in(turn_of(self.run).messages) is None
+        results = [m.tool_call_id for m in self.run.transcript if isinstance(m, ToolMessage)]
+        assert len(results) == sum(isinstance(fact, RESULTS) for fact in self.facts)
+
+    @invariant()
+    def the_answer_is_the_last_reply(self) -> None:
+        replied = [fact.message.content for fact in self.facts if isinstance(fact, e.ModelReplied)]
+        answers = [fact.answer for fact in self.facts if isinstance(fact, e.RunCompleted)]
+        assert answers == replied[-1:] * len(answers)
+        assert "" not in answers
+
+    @invariant()
+    def the_plan_of_a_running_run_is_never_empty_handed(self) -> None:
+        action = next_action(self.run, LIMITS)
+        waits = self.run.status is not RunStatus.RUNNING or self.run.calling is not None
+        assert isinstance(action, Rest) == waits
+
+
+def read(topic: str, payload: bytes) -> Any:
+    return CODEC.decode(topic, payload)
+
+
+def performed(action: Action) -> list[RunCommand]:
+    """What the actor would begin."""
+    match action:
+        case CallModel(step=step):
+            return [BeginModelCall(step=step, provider="primary", model="small")]
+        case CallTools(calls=calls):
+            return [InvokeTool(call_id=c.id, effect=e.ToolEffect.READ, call_key="k") for c in calls]
+        case Complete():
+            return [CompleteRun()]
+        case GiveUp(error=error):
+            return [FailRun(error=error)]
+        case Rest():
+            return []
+
+
+RunMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30)
+test_a_run_told_anything_stays_a_run = RunMachine.TestCase
+
+
+def test_a_run_that_was_never_opened_takes_nothing_but_its_creation() -> None:
+    run = Run(id=RUN_ID)
+    assert next_action(run, LIMITS) == Rest()
+    assert turn_of(run).messages == ()
+    assert len(decide(run, CreateRun(tenant="t", agent="a", input=(UserMessage(content="hi"),)))) == 1
