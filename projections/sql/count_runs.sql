@@ -1,0 +1,12 @@
+-- How many list_runs.sql would list, counted no further than $8.
+SELECT count(*)
+  FROM (SELECT
+          FROM runs
+         WHERE tenant_id = $1
+           AND ($2::text IS NULL OR status = $2)
+           AND ($3::text IS NULL OR agent = $3)
+           AND ($4::text IS NULL OR md5(session_id) = md5($4) AND session_id = $4)
+           AND ($5::text IS NULL OR model_id = $5)
+           AND ($6::timestamptz IS NULL OR created_at >= $6)
+           AND ($7::timestamptz IS NULL OR created_at < $7)
+         LIMIT $8) AS counted

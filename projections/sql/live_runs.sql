@@ -1,0 +1,1 @@
+SELECT run_id, state FROM statistics_live_runs WHERE run_id = ANY ($1::uuid[])

@@ -1,0 +1,1 @@
+SELECT notification_id FROM notification_tracking WHERE application_name = $1

@@ -1,0 +1,78 @@
+"""The `statistics` view: what happened, counted by model and by agent for each tenant and UTC day."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+import msgspec
+
+from domain import events as e
+from projections.base import Connection, Fact
+from projections.rows import RESET_TIMEOUT_S, columns
+from projections.sql import sql
+from projections.tally import CallCounts, LiveRun, Tally
+
+
+class Statistics:
+    """Counters only ever grow. The rows of live runs are this view's memory and nobody else's to read."""
+
+    name: ClassVar[str] = "statistics"
+
+    async def apply(self, conn: Connection, page: Sequence[Fact]) -> None:
+        counted = [recorded for recorded in page if isinstance(recorded.event, _COUNTED)]
+        if not counted:
+            return
+        tally = Tally(await _live_runs(conn, {recorded.stream_id for recorded in counted}))
+        for recorded in counted:
+            tally.count(recorded)
+        await _store(conn, tally)
+
+    async def reset(self, conn: Connection) -> None:
+        for table in ("statistics_calls", "statistics_agents", "statistics_live_runs"):
+            await conn.execute(sql(f"delete_{table}"), timeout=RESET_TIMEOUT_S)
+
+
+_COUNTED = (
+    e.RunCreated,
+    e.RunStarted,
+    e.ModelReplied,
+    e.ModelCallFailed,
+    e.ToolInvoking,
+    e.ToolReturned,
+    e.ToolFailed,
+    e.RunCompleted,
+    e.RunFailed,
+    e.RunCancelled,
+)
+_live_run = msgspec.json.Decoder(LiveRun)
+
+
+async def _live_runs(conn: Connection, run_ids: Iterable[UUID]) -> dict[UUID, LiveRun]:
+    rows = await conn.fetch(sql("live_runs"), list(run_ids))
+    return {row["run_id"]: _live_run.decode(row["state"]) for row in rows}
+
+
+async def _store(conn: Connection, tally: Tally) -> None:
+    if tally.calls:
+        calls = [(*key, *_numbers(counts)) for key, counts in tally.calls.items()]
+        await conn.execute(sql("add_to_statistics_calls"), *columns(calls))
+    if tally.agents:
+        agents = [(*key, *msgspec.structs.astuple(counts)) for key, counts in tally.agents.items()]
+        await conn.execute(sql("add_to_statistics_agents"), *columns(agents))
+    if tally.live:
+        live = [(run_id, msgspec.json.encode(run).decode()) for run_id, run in tally.live.items()]
+        await conn.execute(sql("upsert_live_runs"), *columns(live))
+    if tally.ended:
+        await conn.execute(sql("forget_live_runs"), list(tally.ended))
+
+
+def _numbers(counts: CallCounts) -> tuple[Any, ...]:
+    """The parameters of `add_to_statistics_calls` after the key, in its order."""
+    return (
+        counts.runs,
+        counts.calls,
+        counts.failed_calls,
+        counts.unpriced_calls,
+        *msgspec.structs.astuple(counts.usage),
+        counts.cost,
+    )

@@ -1,0 +1,33 @@
+"""Telling callers that Postgres cannot be reached, in the terms of the domain."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+
+from domain.errors import Unavailable
+
+_NOT_NOW = (
+    OSError,  # TimeoutError is one of these
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+)
+
+
+class ViewsUnavailable(Unavailable):
+    """Postgres cannot be reached, or hung up. Nothing was changed; try again."""
+
+    code = "store_unavailable"
+
+
+@contextmanager
+def told_as_unavailable() -> Iterator[None]:
+    """Turn the driver's ways of saying "not now" into ViewsUnavailable. Every other error passes."""
+    try:
+        yield
+    except _NOT_NOW as error:
+        if isinstance(error, ValueError):
+            raise  # a wrong argument of ours: asyncpg files those under InterfaceError too
+        raise ViewsUnavailable(f"the views cannot be read: {str(error) or type(error).__name__}") from error
