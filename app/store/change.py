@@ -1,0 +1,25 @@
+"""What goes into the log and what comes out of it."""
+
+import msgspec
+
+from domain.events import Event, Recorded
+from domain.ids import StreamId, Version
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """Events for one stream, to follow version `expected` directly (0: the stream is new)."""
+
+    stream_id: StreamId
+    expected: Version
+    tenant: str
+    events: tuple[Event, ...]
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """Events in the log's order, after which no earlier one can appear (EVENT-5).
+
+    `pending`: the page ends before a position that may still be filled; look again within milliseconds.
+    """
+
+    events: list[Recorded[Event]]
+    pending: bool

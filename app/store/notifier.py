@@ -1,0 +1,40 @@
+"""Telling other hosts that there is something new."""
+
+import asyncio
+
+import asyncpg
+
+from app.db.errors import StoreUnavailable
+from app.db.pool import translated
+
+CHANNEL = "stored_events"
+"""The channel that the `eventsourcing` library's own subscriptions listen on."""
+
+_INTERVAL_S = 0.02
+
+
+class Notifier:
+    """Sends NOTIFY for what was committed since the last one, in a transaction of its own.
+
+    Inside an append it would hold a lock of the whole server across the flush and queue up all commits
+    behind it. A notification that is lost costs its listeners the wait for their next poll.
+    """
+
+    def __init__(self, pool: asyncpg.Pool, sender: str) -> None:
+        self._pool = pool
+        self._sender = sender
+        self._due = asyncio.Event()
+
+    def poke(self) -> None:
+        self._due.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            try:
+                with translated():
+                    await self._pool.execute("SELECT pg_notify($1, $2)", CHANNEL, self._sender)
+            except StoreUnavailable:
+                pass  # a hint, no more; the writer tells of the outage
+            await asyncio.sleep(_INTERVAL_S)

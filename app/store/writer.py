@@ -1,0 +1,207 @@
+"""The group-commit writer: what queues while one transaction is under way goes into the next."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from uuid import uuid4
+
+import asyncpg
+
+from app.db.errors import StoreUnavailable
+from app.db.pool import translated
+from app.faults import fault_point
+from app.metrics import Metrics
+from app.store.batch import Append, Batch, Placed
+from app.store.errors import VersionConflict
+from app.store.link import Connect, Link
+from app.store.queue import AppendQueue
+from app.store.sql import sql
+from domain.events import Event, Recorded
+
+log = logging.getLogger(__name__)
+
+REPLY_TIMEOUT_S = 15.0
+"""A batch takes milliseconds; this long without a word means that the connection is dead."""
+
+_MAX_WAITING = 10_000
+_LOST_RACE = ("stored_events_one_writer", "stored_events_no_gap")
+
+
+class GroupCommitWriter:
+    """One task and one connection. An idle writer commits at once; a busy one fills its next batch meanwhile.
+
+    An append ends in its events as recorded, in VersionConflict, or in StoreUnavailable. The last comes
+    only once the store is known to be down and the append's deadline is over; the append may then have been
+    stored all the same.
+
+    `on_committed` is told each append's events, in commit order, before the caller is. It must not raise.
+    """
+
+    def __init__(
+        self,
+        connect: Connect,
+        *,
+        on_committed: Callable[[list[Recorded[Event]]], None],
+        metrics: Metrics,
+        strict: bool = False,
+        max_waiting: int = _MAX_WAITING,
+    ) -> None:
+        self.id = uuid4()
+        self._strict = strict
+        self._on_committed = on_committed
+        self._metrics = metrics
+        self._queue = AppendQueue()
+        self._room = asyncio.Semaphore(max_waiting)
+        self._wake = asyncio.Event()
+        self._unanswered: list[Append] = []
+        self._link = Link(connect, on_change=self._up_or_down, on_loss=self._wake.set)
+        self._closing = False
+
+    @property
+    def down(self) -> StoreUnavailable | None:
+        """Why nothing can be written now, as far as is known."""
+        return self._link.down
+
+    async def append(self, append: Append) -> list[Recorded[Event]]:
+        """Wait for room, then for the outcome. Cancelling the caller does not cancel what is under way."""
+        async with self._room:
+            return await self.submit(append)
+
+    def submit(self, append: Append) -> asyncio.Future[list[Recorded[Event]]]:
+        """Queue it without waiting for room."""
+        if self._closing:
+            append.outcome.set_exception(StoreUnavailable("this host is writing no more"))
+            return append.outcome
+        if self._link.down:
+            self._expire_in_time(append)
+        self._queue.put(append)
+        self._wake.set()
+        return append.outcome
+
+    async def run(self) -> None:
+        """Write until closed. However this ends, nobody is left waiting."""
+        try:
+            await self._write_all()
+        finally:
+            self._closing = True
+            self._link.close()
+            self._fail_all(StoreUnavailable("this host is writing no more"))
+
+    def close(self) -> None:
+        """Take nothing more; `run` returns when what was taken is settled."""
+        self._closing = True
+        self._wake.set()
+
+    async def _write_all(self) -> None:
+        while True:
+            connection = await self._link.connection()
+            self._unanswered = self._unanswered or self._queue.take()
+            if self._unanswered:
+                await self._settle(connection)
+            elif self._closing:
+                return
+            else:
+                self._wake.clear()
+                await self._wake.wait()
+
+    async def _settle(self, connection: asyncpg.Connection) -> None:
+        try:
+            await self._write(connection, self._unanswered)
+        except StoreUnavailable as error:
+            self._metrics.append_seconds.labels("unavailable").observe(0)
+            for append in self._unanswered:
+                append.resent = True
+            self._link.failed(error)
+        else:
+            self._link.answered()
+        self._unanswered = [append for append in self._unanswered if not append.outcome.done()]
+
+    async def _write(self, connection: asyncpg.Connection, appends: Sequence[Append]) -> None:
+        """Settle every one of these appends, or raise StoreUnavailable."""
+        batch = Batch(appends)
+        try:
+            placed = await self._send(connection, batch)
+        except (asyncpg.PostgresError, ValueError) as error:
+            await self._write_one_by_one(connection, appends, error)
+        else:
+            for append, outcome in batch.outcomes(placed):
+                self._tell(append, outcome)
+
+    async def _write_one_by_one(
+        self, connection: asyncpg.Connection, appends: Sequence[Append], error: Exception
+    ) -> None:
+        """Postgres refuses something in the batch for itself. Find it; the others are not to suffer."""
+        if len(appends) == 1:
+            _fail(appends[0], error)
+            return
+        for append in appends:
+            await self._write(connection, [append])
+
+    async def _send(self, connection: asyncpg.Connection, batch: Batch) -> Iterable[Placed]:
+        fault_point("append.before")
+        began = time.perf_counter()
+        apart = any(append.resent for append in batch.appends)
+        while True:
+            try:
+                with translated():
+                    placed = await (self._apart if apart else self._together)(connection, batch)
+                break
+            except asyncpg.IntegrityConstraintViolationError as error:
+                if error.constraint_name not in _LOST_RACE:
+                    raise
+                # Each round sees what beat the one before, so at most every append loses once.
+                apart = True
+        fault_point("append.after")
+        self._metrics.append_seconds.labels("conflict" if apart else "written").observe(
+            time.perf_counter() - began
+        )
+        self._metrics.append_events.observe(batch.events)
+        return placed
+
+    async def _together(self, connection: asyncpg.Connection, batch: Batch) -> Iterable[Placed]:
+        [row] = await connection.fetch(
+            sql("append"), self._strict, self.id, *batch.followed(), *batch.columns(), timeout=REPLY_TIMEOUT_S
+        )
+        return [Placed(position, row["stamp"]) for position in row["positions"]]
+
+    async def _apart(self, connection: asyncpg.Connection, batch: Batch) -> Iterable[Placed]:
+        rows = await connection.fetch(
+            sql("append_apart"),
+            self._strict,
+            self.id,
+            *batch.numbers(),
+            *batch.columns(),
+            timeout=REPLY_TIMEOUT_S,
+        )
+        return [Placed(*row) for row in rows]
+
+    def _tell(self, append: Append, outcome: list[Recorded[Event]] | VersionConflict) -> None:
+        if isinstance(outcome, VersionConflict):
+            _fail(append, outcome)
+            return
+        self._on_committed(outcome)
+        if not append.outcome.done():
+            append.outcome.set_result(outcome)
+
+    def _up_or_down(self) -> None:
+        self._metrics.store_up.set(0 if self._link.down else 1)
+        if self._link.down:
+            for append in (*self._unanswered, *self._queue):
+                self._expire_in_time(append)
+
+    def _expire_in_time(self, append: Append) -> None:
+        asyncio.get_running_loop().call_at(append.deadline, self._expire, append)
+
+    def _expire(self, append: Append) -> None:
+        if down := self._link.down:
+            _fail(append, StoreUnavailable(str(down), down.retry_after_s))
+
+    def _fail_all(self, error: StoreUnavailable) -> None:
+        for append in (*self._unanswered, *self._queue):
+            _fail(append, error)
+
+
+def _fail(append: Append, error: Exception) -> None:
+    if not append.outcome.done():
+        append.outcome.set_exception(error)
