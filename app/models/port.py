@@ -59,7 +59,10 @@ class ModelAdapter(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[TextChunk | ModelReply]:
-        """Make the call streamed: text chunks, then exactly one ModelReply with everything. Close it when leaving early."""
+        """Make the call streamed: text chunks, then exactly one ModelReply with everything.
+
+        Close it when leaving early.
+        """
         ...
 
     async def close(self) -> None:

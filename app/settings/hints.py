@@ -11,10 +11,22 @@ def type_within(hint: Any) -> Any:
     """The type without its annotations, and without the None it may be."""
     if typing.get_origin(hint) is Annotated:
         return type_within(hint.__origin__)
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+    if _is_union(hint):
         given = [option for option in typing.get_args(hint) if option is not types.NoneType]
         return type_within(given[0]) if len(given) == 1 else hint
     return hint
+
+
+def type_for(value: Any, hint: Any) -> Any:
+    """The type within. Where it may be a struct or a list of them, the one that the value is written as."""
+    kind = type_within(hint)
+    options = typing.get_args(kind) if _is_union(kind) else ()
+    for option in map(type_within, options):
+        if is_struct(option) and isinstance(value, dict):
+            return option
+        if struct_items(option, tuple) and isinstance(value, list):
+            return option
+    return kind
 
 
 def is_duration(hint: Any) -> bool:
@@ -39,3 +51,7 @@ def struct_items(kind: Any, container: type) -> Any:
 def field_types(struct: Any) -> dict[str, Any]:
     """The struct's keys, as they are written in a file, and their types."""
     return {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
+
+
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from app.settings.durations import parse_duration
-from app.settings.hints import is_duration, is_struct, struct_items, type_within
+from app.settings.hints import is_duration, is_struct, struct_items, type_for, type_within
 from app.settings.pascal import snake_case
 from app.settings.sections import BrokenRelation
 from app.settings.sources import FromEnvironment, Tree
@@ -37,7 +37,7 @@ class Reader:
         return None
 
     def _read(self, value: Any, hint: Any, path: Path) -> Any:
-        kind = type_within(hint)
+        kind = type_for(value, hint)
         if value is None:
             return _plain(value, hint)
         if is_struct(kind):
