@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from app.settings.hints import field_types, is_struct, struct_items, type_within
+from app.settings.hints import field_types, is_struct, struct_items, type_for
 from app.settings.sources import Tree
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -18,7 +18,7 @@ def in_snake_case(tree: Any, hint: Any) -> Any:
 
     Raise ValueError where two keys of one section become the same.
     """
-    kind = type_within(hint)
+    kind = type_for(tree, hint)
     if is_struct(kind) and isinstance(tree, dict):
         return _section(tree, field_types(kind))
     if (item := struct_items(kind, dict)) and isinstance(tree, dict):

@@ -1,0 +1,60 @@
+"""A running tool body, on the event loop or in a thread, that can be stopped or left behind."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+
+class BodyExited(Exception):
+    """A body tried to end more than itself: its thread, or the process."""
+
+
+class Body(Protocol):
+    """`done` has the result's text, or what the body raised."""
+
+    @property
+    def done(self) -> asyncio.Future[str]: ...
+
+    def stop(self) -> None:
+        """Ask the body to stop. It may not heed."""
+        ...
+
+    def leave_behind(self) -> None:
+        """Nobody will look at `done` again, whatever comes of it."""
+        ...
+
+
+class TaskBody:
+    """A body on the event loop, in a task of its own."""
+
+    def __init__(self, call: Callable[[], Awaitable[str]], left_behind: set[asyncio.Future[str]]) -> None:
+        self.done = asyncio.create_task(_contained(call), name="tool")
+        self._left_behind = left_behind
+
+    def stop(self) -> None:
+        self.done.cancel()
+
+    def leave_behind(self) -> None:
+        self._left_behind.add(self.done)  # the loop by itself does not keep a task alive
+        self.done.add_done_callback(self._forget)
+
+    def _forget(self, done: asyncio.Future[str]) -> None:
+        self._left_behind.discard(done)
+        if not done.cancelled():
+            done.exception()  # or its loss would be logged as an oversight
+
+
+async def _contained(call: Callable[[], Awaitable[str]]) -> str:
+    try:
+        return await call()
+    except SystemExit as error:  # the event loop would obey
+        raise BodyExited(f"SystemExit: {error}") from error
+
+
+def as_exception(error: BaseException) -> Exception:
+    """What a future may hold: it takes no StopIteration, and the event loop would obey a SystemExit."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    exited = BodyExited(f"{type(error).__name__}: {error}")
+    exited.__cause__ = error
+    return exited
