@@ -1,6 +1,6 @@
 """A model provider behind HTTP: one call, streamed or not, in whichever dialect."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import msgspec
 
@@ -33,7 +33,7 @@ class HttpAdapter:
         finally:
             self._open.discard(exchange)
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[TextChunk | ModelReply]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextChunk | ModelReply, None]:
         exchange = self._begin(request, stream=True)
         try:
             async with exchange:

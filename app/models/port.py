@@ -1,6 +1,6 @@
 """What the rest of the service asks of a model provider, whichever wire it speaks."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 import msgspec
@@ -58,7 +58,7 @@ class ModelAdapter(Protocol):
         """Make the call unstreamed."""
         ...
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[TextChunk | ModelReply]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[TextChunk | ModelReply, None]:
         """Make the call streamed: text chunks, then exactly one ModelReply with everything.
 
         Close it when leaving early.

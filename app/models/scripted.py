@@ -5,7 +5,7 @@ It keeps the same time limits and reports the same failures as a provider behind
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 
 from app.models.patience import STOPPING, Patience, TimeLimits
 from app.models.port import ModelReply, ModelRequest, TextChunk
@@ -30,7 +30,7 @@ class ScriptedAdapter:
             await performance.next_chunk()
         return await performance.end()
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[TextChunk | ModelReply]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextChunk | ModelReply, None]:
         performance = self._begin(request)
         for chunk in performance.chunks:
             await performance.next_chunk()

@@ -1,0 +1,1 @@
+"""A provider on loopback that answers well or badly, as the model's name says, and keeps its own log."""

@@ -1,0 +1,44 @@
+"""The upstream's own account of what reached it."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Attempt:
+    """One request as the server saw it. Times are the event loop's."""
+
+    family: str
+    model: str
+    streamed: bool
+    body: dict[str, Any]
+    headers: dict[str, str]
+    started_at: float
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the answer is under way: its first bytes are sent, or it will never have any."""
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    left_at: float | None = None
+    """When the client's connection closed, if that was before the answer was over and not our doing."""
+
+
+class AttemptLog:
+    """Every attempt, in the order of arrival."""
+
+    def __init__(self) -> None:
+        self._attempts: list[Attempt] = []
+
+    def add(self, attempt: Attempt) -> None:
+        self._attempts.append(attempt)
+
+    def of(self, model: str) -> list[Attempt]:
+        return [attempt for attempt in self._attempts if attempt.model == model]
+
+    def only(self, model: str) -> Attempt:
+        """The one attempt of this model: nobody retried behind our back."""
+        (attempt,) = self.of(model)
+        return attempt
+
+    @property
+    def unfinished(self) -> int:
+        return sum(not attempt.ended.is_set() for attempt in self._attempts)
