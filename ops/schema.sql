@@ -171,7 +171,7 @@ CREATE TABLE public.stored_events (
     tenant_id text DEFAULT 'default'::text NOT NULL,
     recorded_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     writer_id uuid,
-    CONSTRAINT stored_events_version_from_one CHECK ((originator_version > 0))
+    CONSTRAINT stored_events_version_not_negative CHECK ((originator_version >= 0))
 );
 
 CREATE SEQUENCE public.stored_events_notification_id_seq

@@ -18,9 +18,11 @@ Sealed = list[tuple[str, bytes]]
 class Append:
     """Changes that are written together or not at all, and the future of whoever waits for the outcome."""
 
-    __slots__ = ("changes", "deadline", "outcome", "resent", "sealed")
+    __slots__ = ("changes", "deadline", "outcome", "proven", "resent", "sealed")
 
-    def __init__(self, changes: Sequence[Change], sealed: Sequence[Sealed], deadline: float) -> None:
+    def __init__(
+        self, changes: Sequence[Change], sealed: Sequence[Sealed], deadline: float, proven: bool = False
+    ) -> None:
         if len({change.stream_id for change in changes}) < len(changes):
             raise ValueError("one append cannot hold two changes of one stream")
         if not changes or not all(sealed):
@@ -29,6 +31,8 @@ class Append:
         self.sealed = sealed
         self.deadline = deadline
         """By the loop's clock: how long it may wait once the store is known to be down."""
+        self.proven = proven
+        """Whether what it follows is known to be stored, which saves the database a look."""
         self.resent = False
         """Whether it was sent before and the answer was lost: it may be stored."""
         self.outcome: asyncio.Future[list[Recorded[Event]]] = asyncio.get_running_loop().create_future()
@@ -73,8 +77,12 @@ class Batch:
         self.events = sum(len(slot.sealed) for slot in self._slots)
 
     def followed(self) -> tuple[list[UUID], list[int]]:
-        """The rows that the changes of existing streams say they follow."""
-        changes = [slot.change for slot in self._slots if slot.change.expected > 0]
+        """The rows that changes of existing streams say they follow, as far as that is not proven."""
+        changes = [
+            slot.change
+            for slot in self._slots
+            if slot.change.expected > 0 and not self.appends[slot.append].proven
+        ]
         return [change.stream_id for change in changes], [change.expected for change in changes]
 
     def numbers(self) -> tuple[list[int], list[bool]]:

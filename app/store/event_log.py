@@ -105,9 +105,14 @@ class EventLog:
         """
         return await self._writer.append(self._sealed(changes, patience_s))
 
-    def submit(self, *changes: Change, patience_s: float = 0.0) -> asyncio.Future[list[Recorded[Event]]]:
-        """`append` for one who keeps only one of them under way: it does not wait for room in the queue."""
-        return self._writer.submit(self._sealed(changes, patience_s))
+    def submit(
+        self, *changes: Change, patience_s: float = 0.0, proven: bool = False
+    ) -> asyncio.Future[list[Recorded[Event]]]:
+        """`append` for one who keeps only one of them under way: it does not wait for room in the queue.
+
+        `proven`: the caller knows from this log that what the changes follow is stored.
+        """
+        return self._writer.submit(self._sealed(changes, patience_s, proven))
 
     async def read_stream(
         self, stream_id: StreamId, after: int = 0, limit: int | None = None
@@ -149,9 +154,9 @@ class EventLog:
     def disown(self, stream_id: StreamId, pen: object) -> None:
         self._feed.disown(stream_id, pen)
 
-    def _sealed(self, changes: Sequence[Change], patience_s: float) -> Append:
+    def _sealed(self, changes: Sequence[Change], patience_s: float, proven: bool = False) -> Append:
         sealed = [[self._mapper.seal(event) for event in change.events] for change in changes]
-        return Append(changes, sealed, asyncio.get_running_loop().time() + patience_s)
+        return Append(changes, sealed, asyncio.get_running_loop().time() + patience_s, proven)
 
     def _committed(self, recorded: list[Recorded[Event]]) -> None:
         self._feed.publish(recorded)

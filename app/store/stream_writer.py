@@ -17,7 +17,7 @@ Outcome = asyncio.Future[list[Recorded[Event]]]
 class Log(Protocol):
     """What a pen needs of the event log."""
 
-    def submit(self, *changes: Change, patience_s: float = 0.0) -> Outcome: ...
+    def submit(self, *changes: Change, patience_s: float, proven: bool) -> Outcome: ...
     def own(self, stream_id: StreamId, pen: object) -> None: ...
     def disown(self, stream_id: StreamId, pen: object) -> None: ...
     def publish_live(self, stream_id: StreamId, event: Event, after: int) -> None: ...
@@ -57,6 +57,7 @@ class StreamWriter:
         self._alongside: list[Change] = []
         self._under_way: Outcome | None = None
         self._sent = 0
+        self._proven = False
         self._failure: BaseException | None = None
         self.on_committed: Callable[[Sequence[Recorded[Event]]], None] | None = None
         self.on_lost: Callable[[BaseException], None] | None = None
@@ -110,7 +111,9 @@ class StreamWriter:
         alongside, self._alongside = self._alongside, []
         self._sent = len(self._events)
         self._events = []
-        self._under_way = self._log.submit(change, *alongside, patience_s=self._patience_s)
+        self._under_way = self._log.submit(
+            change, *alongside, patience_s=self._patience_s, proven=self._proven and not alongside
+        )
         self._under_way.add_done_callback(self._settled)
 
     def _settled(self, outcome: Outcome) -> None:
@@ -122,6 +125,7 @@ class StreamWriter:
         else:
             self._version = Version(self._version + self._sent)
             self._sent = 0
+            self._proven = True
             if self.on_committed:
                 self.on_committed([one for one in outcome.result() if one.stream_id == self._stream_id])
             if self._events:

@@ -25,7 +25,8 @@ CREATE TABLE stored_events (
 
     -- Optimistic concurrency and fencing live here: two writers cannot both own a version of a stream.
     CONSTRAINT stored_events_one_writer PRIMARY KEY (originator_id, originator_version),
-    CONSTRAINT stored_events_version_from_one CHECK (originator_version > 0)
+    -- Tracon counts from 1. The library lets its users choose, and its contract has somebody choose 0.
+    CONSTRAINT stored_events_version_not_negative CHECK (originator_version >= 0)
 );
 
 CREATE UNIQUE INDEX stored_events_notification_id_idx ON stored_events (notification_id ASC);

@@ -43,4 +43,4 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     """Wait for something of the server's that cannot be subscribed to."""
     async with asyncio.timeout(PATIENCE_S):
         while not await condition():
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(0.002)  # noqa: ASYNC110 - the server has no event to wait for
