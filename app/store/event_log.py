@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import asyncpg
@@ -18,7 +19,7 @@ from app.store.notifier import Notifier
 from app.store.reader import Reader
 from app.store.remote import RemoteStreams
 from app.store.subscription import subscribe
-from app.store.wakeups import Wakeups
+from app.store.wakeups import Bell, Wakeups
 from app.store.writer import GroupCommitWriter
 from domain.events import Event, Recorded
 from domain.ids import StreamId
@@ -131,6 +132,10 @@ class EventLog:
     def subscribe(self, after: int) -> AsyncGenerator[list[Recorded[Event]], None]:
         """Every event after a position, in order, each once, for ever; an outage is waited out."""
         return subscribe(self._reader, self._wakeups, after)
+
+    def bell(self) -> AbstractContextManager[Bell]:
+        """Rings when the log may have grown, for who reads it page by page."""
+        return self._wakeups.bell()
 
     def follow(self, stream_id: StreamId, after: int) -> AsyncGenerator[list[Recorded[Event]], None]:
         """One stream's events as they come, on whichever host. It has no end: stop at the last event.
