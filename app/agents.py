@@ -1,0 +1,65 @@
+"""Agents that are defined in code."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from app.tools.tool import Tool
+from domain.agent import AgentDefinition, Link, ModelOptions
+from domain.errors import Rejected
+
+
+class InvalidAgent(Rejected):
+    """The agent cannot be what it is given as. The message says what to change."""
+
+    code = "invalid_agent"
+
+    def __init__(self, agent: str, reason: str) -> None:
+        super().__init__(f"agent {agent!r}: {reason}")
+
+
+class Agent:
+    """An agent. At the top level of the application's module it is found by itself, and so are its tools.
+
+    `tools` are tools or names of tools; `fallbacks` are links, or mappings with a provider and a model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        provider: str,
+        model: str,
+        instructions: str = "",
+        description: str = "",
+        fallbacks: Sequence[Link | Mapping[str, str]] = (),
+        tools: Sequence[Tool | str] = (),
+        options: ModelOptions | Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        provider_settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.tools = tuple(tool for tool in tools if isinstance(tool, Tool))
+        given = {
+            "name": name,
+            "instructions": instructions,
+            "description": description,
+            "provider": provider,
+            "model": model,
+            "fallbacks": fallbacks,
+            "tools": [tool.name if isinstance(tool, Tool) else tool for tool in tools],
+            "options": options or {},
+            "parameters": parameters or {},
+            "provider_settings": provider_settings or {},
+        }
+        try:
+            self.definition = msgspec.convert(msgspec.to_builtins(given), AgentDefinition)
+        except (msgspec.MsgspecError, TypeError) as error:
+            raise InvalidAgent(name, str(error)) from error
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    def __repr__(self) -> str:
+        return f"Agent({self.name!r})"

@@ -1,0 +1,113 @@
+"""What this host can run: the agents and tools of application and settings, checked against each other."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from app.application import AppDefinitions as AppDefinitions
+from app.application import load_app as load_app
+from app.settings.errors import Problem, SettingsError
+from app.settings.whole import Settings
+from app.tools.registry import ToolRegistry
+from app.tools.tool import Tool
+from domain.agent import AgentDefinition, Link
+from domain.errors import NotFound
+
+_SETTINGS = "settings"
+
+
+class AgentNotFound(NotFound):
+    """No agent has this name. Ask for one of those that are listed."""
+
+    code = "agent_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no agent {name!r}")
+
+
+class Catalog:
+    """The agents of this host and the tools that they may call. It does not change while the host runs."""
+
+    def __init__(self, agents: Iterable[AgentDefinition], tools: ToolRegistry) -> None:
+        self._agents = {agent.name: agent for agent in agents}
+        self.tools = tools
+
+    @classmethod
+    def build(cls, settings: Settings, app: AppDefinitions) -> Self:
+        """Raise SettingsError with every agent and key that names something which is not there."""
+        tools = {tool.name: tool for tool in app.tools}
+        agents = {agent.name: agent for agent in (*settings.agents.values(), *app.agents)}
+        problems = [*_duplicates(settings, app)]
+        for agent in agents.values():
+            source = _SETTINGS if agent.name in settings.agents else app.source
+            found = [*_tool_problems(agent, tools), *_link_problems(agent, settings)]
+            problems += [
+                Problem(source=source, key=f"agents.{agent.name}.{key}", reason=reason)
+                for key, reason in found
+            ]
+        if problems:
+            raise SettingsError(problems)
+        return cls(agents.values(), ToolRegistry(tools.values()))
+
+    def agent(self, name: str) -> AgentDefinition:
+        """Raise AgentNotFound."""
+        found = self._agents.get(name)
+        if found is None:
+            raise AgentNotFound(name)
+        return found
+
+    def agents(self) -> tuple[AgentDefinition, ...]:
+        """All of them, by name."""
+        return tuple(self._agents[name] for name in sorted(self._agents))
+
+
+def _duplicates(settings: Settings, app: AppDefinitions) -> Iterator[Problem]:
+    for name in _repeated(tool.name for tool in app.tools):
+        yield Problem(source=app.source, key=f"tools.{name}", reason="two tools have this name")
+    for name in _repeated(agent.name for agent in app.agents):
+        yield Problem(source=app.source, key=f"agents.{name}", reason="two agents have this name")
+    for agent in app.agents:
+        if agent.name in settings.agents:
+            reason = "is in the settings too; give one of them another name"
+            yield Problem(source=app.source, key=f"agents.{agent.name}", reason=reason)
+
+
+def _tool_problems(agent: AgentDefinition, tools: Mapping[str, Tool]) -> Iterator[tuple[str, str]]:
+    for name in _repeated(agent.tools):
+        yield "tools", f"names {name!r} twice"
+    for name in dict.fromkeys(agent.tools):
+        if name not in tools:
+            yield "tools", f"there is no tool {name!r}{_instead(name, tools)}"
+        elif tools[name].requires_approval:
+            yield "tools", f"{name!r} requires approval, and this build cannot ask anybody for it yet"
+
+
+def _link_problems(agent: AgentDefinition, settings: Settings) -> Iterator[tuple[str, str]]:
+    for place, link in enumerate(agent.links):
+        prefix = "" if place == 0 else f"fallbacks.{place - 1}."
+        for key, reason in _misnamed(link, settings):
+            yield f"{prefix}{key}", reason
+
+
+def _misnamed(link: Link, settings: Settings) -> Iterator[tuple[str, str]]:
+    provider = settings.providers.get(link.provider)
+    if provider is None:
+        yield (
+            "provider",
+            f"there is no provider {link.provider!r}{_instead(link.provider, settings.providers)}",
+        )
+    elif provider.models and link.model not in provider.models:
+        known = _instead(link.model, provider.models)
+        yield "model", f"provider {link.provider!r} lists no model {link.model!r}{known}"
+
+
+def _instead(name: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there is {', '.join(known)}" if known else "; there is none"
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    listed = list(names)
+    return [name for name in dict.fromkeys(listed) if listed.count(name) > 1]
