@@ -16,13 +16,16 @@ from app.db.errors import DatabaseUnusable
 from app.db.postmaster import PORT
 
 _LONGEST_SOCKET_PATH = 103
-_FIRST_FILE = "start.lock"
 _INHERITED = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True)
 class DataDir:
-    """A directory made ready for one server. Only its owner and root can enter it."""
+    """A directory made ready for one server.
+
+    The locks and the log in it are ours; `cluster` and the socket's folder belong to the user that
+    Postgres runs as, and only that user and root can enter them.
+    """
 
     path: Path
     binaries: Binaries
@@ -41,15 +44,26 @@ class DataDir:
         return (*self.way.prefix, str(self.binaries.folder / program), *arguments)
 
 
+def make(path: Path) -> Path:
+    """Make the directory if need be; others may pass through it and see nothing. Return its true path."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o711, exist_ok=True)
+    return path.resolve()
+
+
 def prepare(path: Path, bin_dir: Path | None = None) -> DataDir:
-    """Make the directory and settle who runs in it. Raises DatabaseUnusable. Blocks for some 50 ms."""
-    path = path.resolve()
-    _adopt(path)
+    """Settle what runs in a directory and as whom; the caller holds its start lock.
+
+    Raises DatabaseUnusable. Blocks for some 50 ms.
+    """
     cluster = path / "cluster"
-    made = cluster.exists()
-    binaries = find_binaries(int((cluster / "PG_VERSION").read_text()) if made else None, bin_dir)
-    way = _settle(path, binaries.folder / "postgres", cluster.stat().st_uid if made else None)
-    return DataDir(path, binaries, way, _socket_dir(path, way))
+    exists = cluster.exists()
+    binaries = find_binaries(int((cluster / "PG_VERSION").read_text()) if exists else None, bin_dir)
+    socket_dir = _socket_dir(path)
+    owner = cluster.stat().st_uid if exists else None
+    way = _settle(path, socket_dir, binaries.folder / "postgres", owner)
+    return DataDir(path, binaries, way, socket_dir)
 
 
 async def initdb(data_dir: DataDir, settings: Mapping[str, str], start_lock: int) -> None:
@@ -60,6 +74,8 @@ async def initdb(data_dir: DataDir, settings: Mapping[str, str], start_lock: int
     """
     unfinished = data_dir.path / "cluster.unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
+    _give(unfinished, data_dir.way)
     arguments = [
         *("--pgdata", str(unfinished), "--username", "postgres", "--encoding", "UTF8", "--no-locale"),
         *("--auth-local", "trust", "--auth-host", "reject", "--data-checksums", "--no-instructions"),
@@ -89,21 +105,12 @@ def environment() -> dict[str, str]:
     return kept | {"LANG": "C", "LC_ALL": "C"}
 
 
-def _adopt(path: Path) -> None:
-    path.mkdir(parents=True, exist_ok=True)
-    present = os.listdir(path)
-    # Its owner and mode are about to change, so it had better not be somebody's home.
-    if present and _FIRST_FILE not in present:
-        raise DatabaseUnusable(f"{path} holds something else: name a new directory for the database")
-    path.chmod(0o700)
-    (path / _FIRST_FILE).touch(mode=0o600)
-
-
-def _settle(path: Path, program: Path, owner: int | None) -> run_as.Way:
+def _settle(path: Path, socket_dir: Path, program: Path, owner: int | None) -> run_as.Way:
     for way in run_as.ways(owner):
-        if path.stat().st_uid != way.uid:
-            os.chown(path, way.uid, way.gid)
-        if run_as.works(way, path, program):
+        _give(socket_dir, way)
+        # Root that was stripped of its capabilities cannot enter what it has given away.
+        ours_too = os.access(socket_dir, os.R_OK | os.W_OK | os.X_OK)
+        if ours_too and run_as.works(way, program, path, socket_dir):
             return way
     raise DatabaseUnusable(
         f"Postgres does not run as root, and no other user here (postgres, nobody) can run {program} "
@@ -111,14 +118,18 @@ def _settle(path: Path, program: Path, owner: int | None) -> run_as.Way:
     )
 
 
-def _socket_dir(path: Path, way: run_as.Way) -> Path:
-    if len(f"{path}/.s.PGSQL.{PORT}") <= _LONGEST_SOCKET_PATH and "," not in str(path):
-        return path
-    short = Path(tempfile.gettempdir()) / f"tracon-{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
-    short.mkdir(mode=0o700, exist_ok=True)
-    found = short.lstat()
-    if short.is_symlink() or found.st_uid not in (os.geteuid(), way.uid):
-        raise DatabaseUnusable(f"{short}, needed because {path} is too long for a socket, is somebody else's")
-    if found.st_uid != way.uid:
-        os.chown(short, way.uid, way.gid)
-    return short
+def _socket_dir(path: Path) -> Path:
+    wanted = path / "socket"
+    if len(f"{wanted}/.s.PGSQL.{PORT}") > _LONGEST_SOCKET_PATH or "," in str(wanted):
+        name = hashlib.sha256(str(path).encode()).hexdigest()[:16]
+        wanted = Path(tempfile.gettempdir()) / f"tracon-{os.geteuid()}-{name}"
+    wanted.mkdir(mode=0o700, exist_ok=True)
+    # In a folder that all may write to, the name could have been taken by somebody.
+    if wanted.is_symlink() or wanted.stat().st_mode & 0o077:
+        raise DatabaseUnusable(f"{wanted}, for the socket of {path}, is not private: remove it")
+    return wanted
+
+
+def _give(folder: Path, way: run_as.Way) -> None:
+    if folder.stat().st_uid != way.uid:
+        os.chown(folder, way.uid, way.gid)

@@ -78,11 +78,12 @@ async def start(
     A directory that is new becomes a database. Raises DatabaseUnusable, with what the server said.
     """
     deadline = time.monotonic() + timeout_s
-    home = await asyncio.to_thread(data_dirs.prepare, data_dir, bin_dir)
-    share = FileLock(home.path / "use.lock")
+    path = data_dirs.make(data_dir)
+    share = FileLock(path / "use.lock")
     try:
-        with FileLock(home.path / "start.lock") as start_lock:
+        with FileLock(path / "start.lock") as start_lock:
             await start_lock.exclusive(deadline)
+            home = await asyncio.to_thread(data_dirs.prepare, path, bin_dir)
             await share.shared(deadline)  # waits while a keeper is still shutting down
             if not home.cluster.exists():
                 await data_dirs.initdb(home, settings, start_lock.fd)
@@ -90,7 +91,7 @@ async def start(
     except BaseException:
         share.close()
         raise
-    return EmbeddedPostgres(home.path, socket_dir, share)
+    return EmbeddedPostgres(path, socket_dir, share)
 
 
 async def _serve(home: DataDir, settings: Mapping[str, str], deadline: float) -> Path:

@@ -60,9 +60,10 @@ def ways(owner: int | None) -> Iterator[Way]:
         yield Way((unshare, "--user", f"--map-user={uid}", f"--map-group={gid}", "--"), 0, 0)
 
 
-def works(way: Way, directory: Path, program: Path) -> bool:
-    """Whether the program can be run this way and can enter the directory."""
-    probe = ("/bin/sh", "-c", 'cd "$1" && exec "$2" --version', "sh", str(directory), str(program))
+def works(way: Way, program: Path, *folders: Path) -> bool:
+    """Whether the program can be run this way and can enter these folders."""
+    script = 'program=$1; shift; for folder; do cd "$folder" || exit; done; exec "$program" --version'
+    probe = ("/bin/sh", "-c", script, "sh", str(program), *map(str, folders))
     done = subprocess.run((*way.prefix, *probe), capture_output=True, check=False, cwd="/")  # noqa: S603
     return done.returncode == 0
 
