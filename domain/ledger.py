@@ -1,11 +1,16 @@
-"""When two tool calls are the same call, and the key that the outside world knows a call by."""
+"""When two tool calls are the same call, the key that the outside knows one by, and what each came to."""
 
 import hashlib
 import json
 from typing import Any
 
+import msgspec
+
 from domain import strict_json
 from domain.ids import RunId
+
+EqualCalls = tuple[str, str]
+"""A tool and its arguments in canonical form: the name of all calls that are the same call."""
 
 _DEEPEST = 64
 _LONGEST_PLAIN = 20
@@ -76,3 +81,56 @@ def _written(value: Any, depth: int) -> str:
 
 def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+class RecordedResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call came to when its body ran. `run_id` is the run that ran it."""
+
+    run_id: RunId
+    call_id: str
+    output: str
+    failed: bool = False
+
+
+class Ledger(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of a turn's tool calls, for the links after the one that made them (CHAIN-6).
+
+    Calls are equal when tool and canonical arguments are. To each later link every recorded result answers
+    one equal call, whatever the tool's effect: its first such call gets the first result, its second the
+    second. A link that makes more of them than were recorded before it means new ones, and they run. What a
+    link ran itself never answers its own calls. A body is never run for a call that a result is left for.
+    """
+
+    earlier: dict[EqualCalls, tuple[RecordedResult, ...]] = {}
+    """What earlier links ran, oldest first."""
+    answered: dict[EqualCalls, int] = {}
+    """How many of these results the present link has had."""
+    own: dict[EqualCalls, tuple[RecordedResult, ...]] = {}
+    """What the present link ran."""
+
+    def answer(self, tool: str, arguments: str) -> RecordedResult | None:
+        """The result that the present link's next such call is answered with; None means that it runs."""
+        calls = (tool, canonical_arguments(arguments))
+        results = self.earlier.get(calls, ())
+        had = self.answered.get(calls, 0)
+        return results[had] if had < len(results) else None
+
+    def after_answer(self, tool: str, arguments: str) -> "Ledger":
+        """A call was answered from here."""
+        calls = (tool, canonical_arguments(arguments))
+        return _with(self, answered={**self.answered, calls: self.answered.get(calls, 0) + 1})
+
+    def after_result(self, tool: str, arguments: str, result: RecordedResult) -> "Ledger":
+        """A body ran for a call, and this is its result."""
+        calls = (tool, canonical_arguments(arguments))
+        return _with(self, own={**self.own, calls: (*self.own.get(calls, ()), result)})
+
+    def for_next_link(self) -> "Ledger":
+        """Another link goes on with the turn, or another run with the conversation (CONT-2)."""
+        merged = dict(self.earlier)
+        for calls, results in self.own.items():
+            merged[calls] = (*merged.get(calls, ()), *results)
+        return Ledger(earlier=merged)
+
+
+_with = msgspec.structs.replace

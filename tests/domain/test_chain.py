@@ -1,0 +1,333 @@
+"""Retry and fallback, case by case (CHAIN)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.agent import Link
+from domain.chain import (
+    RETRY_JITTER_S,
+    RETRY_WAIT_S,
+    ChainLink,
+    ChainState,
+    FallbackMode,
+    LeftLink,
+    NextLink,
+    Retry,
+    Stop,
+    after,
+    answered,
+    begin,
+)
+from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, RunError
+
+ONE, TWO, THREE = (Link(provider=name, model="m") for name in ("one", "two", "three"))
+RETRIED = [FailureClass.TRANSIENT, FailureClass.EMPTY, FailureClass.ERROR_PRE]
+ENDING = [FailureClass.AUTH, FailureClass.INVALID, FailureClass.CONTENT_FILTERED, FailureClass.CANCELLED]
+ENDING.append(FailureClass.INTERNAL)
+
+
+def chain(*links: Link, mode: FallbackMode = FallbackMode.CONTINUE) -> ChainState:
+    return ChainState(links=tuple(ChainLink(link=link) for link in links), mode=mode)
+
+
+def failure(message: str = "boom", *, retry_after_s: float | None = None, cut: bool = False) -> CallFailure:
+    return CallFailure(
+        kind=FailureKind.STATUS, message=message, retry_after_s=retry_after_s, content_delivered=cut
+    )
+
+
+def left(link: Link, failure_class: FailureClass, message: str = "boom") -> LeftLink:
+    return LeftLink(link=link, reason=message, failure_class=failure_class, failure=failure(message))
+
+
+def retried(state: ChainState, failure_class: FailureClass = FailureClass.TRANSIENT) -> ChainState:
+    retry = after(state, failure_class, failure())
+    assert isinstance(retry, Retry)
+    return retry.state
+
+
+def moved(
+    state: ChainState, message: str = "boom", failure_class: FailureClass = FailureClass.UNAVAILABLE
+) -> ChainState:
+    following = after(state, failure_class, failure(message))
+    assert isinstance(following, NextLink)
+    return following.state
+
+
+def stopped(state: ChainState, failure_class: FailureClass, seen: CallFailure | None = None) -> Stop:
+    stop = after(state, failure_class, seen or failure())
+    assert isinstance(stop, Stop)
+    return stop
+
+
+@pytest.mark.parametrize("failure_class", RETRIED)
+def test_a_link_gets_one_retry(failure_class: FailureClass) -> None:
+    """CHAIN-2."""
+    again = after(chain(ONE, TWO), failure_class, failure())
+    assert isinstance(again, Retry)
+    assert again.state.link == ONE
+    assert moved(again.state, failure_class=failure_class).link == TWO
+
+
+@pytest.mark.parametrize("second", RETRIED)
+@pytest.mark.parametrize("first", RETRIED)
+def test_the_retry_is_shared_by_the_classes_that_have_one(first: FailureClass, second: FailureClass) -> None:
+    """CHAIN-2."""
+    state = retried(chain(ONE, TWO), first)
+    assert moved(state, failure_class=second).link == TWO
+
+
+def test_unavailable_skips_the_retry() -> None:
+    """CHAIN-3."""
+    following = after(chain(ONE, TWO), FailureClass.UNAVAILABLE, failure())
+    assert following == NextLink(
+        state=ChainState(
+            links=chain(ONE, TWO).links, position=1, left=(left(ONE, FailureClass.UNAVAILABLE),)
+        ),
+        left=left(ONE, FailureClass.UNAVAILABLE),
+    )
+
+
+def test_every_link_has_a_retry_of_its_own() -> None:
+    """CHAIN-2."""
+    assert retried(moved(retried(chain(ONE, TWO)))).link == TWO
+
+
+def test_every_step_has_a_retry_of_its_own() -> None:
+    """CHAIN-2."""
+    assert retried(answered(retried(chain(ONE, TWO)), streamed=False)).link == ONE
+
+
+def test_a_selected_fallback_stays_selected_for_later_steps() -> None:
+    """CHAIN-6."""
+    state = answered(moved(chain(ONE, TWO, THREE)), streamed=True)
+    assert state.link == TWO
+    assert moved(state).link == THREE
+
+
+@pytest.mark.parametrize("failure_class", ENDING)
+def test_some_failures_end_the_chain_with_their_own_error(failure_class: FailureClass) -> None:
+    """CHAIN-3: the next provider would get the same request."""
+    stop = stopped(chain(ONE, TWO), failure_class)
+    assert stop.state.link == ONE
+    assert not stop.exhausted
+    assert stop.error.type in {
+        "provider_auth",
+        "provider_rejected",
+        "content_filtered",
+        "cancelled",
+        "internal_error",
+    }
+
+
+def test_an_ending_failure_of_a_fallback_tells_what_came_before_it() -> None:
+    stop = stopped(moved(chain(ONE, TWO, THREE), "overloaded"), FailureClass.AUTH, failure("bad key"))
+    assert stop.error == RunError(
+        message="provider two failed (auth): bad key; before it, one/m failed (unavailable): overloaded",
+        type="provider_auth",
+        error_class=ErrorClass.PROVIDER,
+    )
+    assert stop.state.fallbacks_taken == (ONE, TWO)
+
+
+@pytest.mark.parametrize("failure_class", [FailureClass.CANCELLED, FailureClass.INTERNAL])
+def test_what_is_no_fault_of_the_link_does_not_use_it_up(failure_class: FailureClass) -> None:
+    assert stopped(chain(ONE, TWO), failure_class).state.fallbacks_taken == ()
+
+
+@pytest.mark.parametrize("failure_class", FailureClass)
+def test_what_was_delivered_is_never_replayed(failure_class: FailureClass) -> None:
+    """CHAIN-7."""
+    stop = stopped(chain(ONE, TWO), failure_class, failure("connection reset", cut=True))
+    assert not stop.exhausted
+    by_intent = {FailureClass.CONTENT_FILTERED, FailureClass.CANCELLED, FailureClass.INTERNAL}
+    assert (stop.error.type == "stream_error") == (failure_class not in by_intent)
+
+
+def test_an_only_link_fails_with_its_own_error() -> None:
+    """CHAIN-1."""
+    stop = stopped(retried(chain(ONE)), FailureClass.TRANSIENT)
+    assert stop == Stop(
+        state=ChainState(links=chain(ONE).links, retried=True, left=(left(ONE, FailureClass.TRANSIENT),)),
+        error=RunError(
+            message="provider one failed (transient): boom",
+            type="provider_unavailable",
+            error_class=ErrorClass.PROVIDER,
+        ),
+        exhausted=False,
+    )
+
+
+def test_an_exhausted_chain_fails_with_the_first_links_error_and_names_them_all() -> None:
+    """CHAIN-10."""
+    state = moved(moved(chain(ONE, TWO, THREE), "overloaded"), "connection refused")
+    stop = stopped(state, FailureClass.UNAVAILABLE, failure("no such host"))
+    assert stop.exhausted
+    assert stop.state.fallbacks_taken == (ONE, TWO, THREE)
+    assert stop.error == RunError(
+        message=(
+            "provider one failed (unavailable): overloaded; no link is left: "
+            "one/m failed (unavailable): overloaded; two/m failed (unavailable): connection refused; "
+            "three/m failed (unavailable): no such host"
+        ),
+        type="chain_exhausted",
+        error_class=ErrorClass.PROVIDER,
+    )
+
+
+def test_the_first_failure_of_the_turn_is_the_cause_in_every_later_step() -> None:
+    """CHAIN-10: at every call site."""
+    state = answered(moved(chain(ONE, TWO), "overloaded"), streamed=False)
+    stop = stopped(state, FailureClass.UNAVAILABLE, failure("later"))
+    assert stop.error.message.startswith("provider one failed (unavailable): overloaded; no link is left")
+
+
+def tooled(*supporting: bool, mode: FallbackMode = FallbackMode.CONTINUE) -> ChainState:
+    links = tuple(
+        ChainLink(link=link, supports_tools=supports)
+        for link, supports in zip((ONE, TWO, THREE), supporting, strict=False)
+    )
+    return ChainState(links=links, needs_tools=True, mode=mode)
+
+
+def test_a_turn_without_tools_begins_with_its_primary() -> None:
+    assert begin(chain(ONE, TWO)) == chain(ONE, TWO)
+    assert begin(tooled(True, False)) == tooled(True, False)
+
+
+def test_a_link_without_tool_support_is_skipped_at_the_start() -> None:
+    """CHAIN-4."""
+    skip = LeftLink(link=ONE, reason="no_tool_support")
+    begun = begin(tooled(False, True))
+    assert isinstance(begun, NextLink)
+    assert begun.state.link == TWO
+    assert (begun.left, begun.skipped) == (skip, (skip,))
+    assert begun.state.fallbacks_taken == (ONE,)
+
+
+def test_a_link_without_tool_support_is_skipped_on_the_way() -> None:
+    """CHAIN-4."""
+    following = after(tooled(True, False, True), FailureClass.UNAVAILABLE, failure())
+    assert isinstance(following, NextLink)
+    assert following.state.link == THREE
+    assert following.skipped == (LeftLink(link=TWO, reason="no_tool_support"),)
+    assert following.left.link == ONE
+    assert following.state.fallbacks_taken == (ONE, TWO)
+
+
+def test_a_chain_whose_rest_cannot_call_tools_is_exhausted() -> None:
+    """CHAIN-4, CHAIN-10."""
+    stop = stopped(tooled(True, False), FailureClass.UNAVAILABLE)
+    assert stop.exhausted
+    assert stop.skipped == (LeftLink(link=TWO, reason="no_tool_support"),)
+    assert stop.error.message.endswith("one/m failed (unavailable): boom; two/m was skipped: no_tool_support")
+
+
+@pytest.mark.parametrize(
+    ("supporting", "error_type"),
+    [((False,), "no_tool_support"), ((False, False), "chain_exhausted")],
+)
+def test_a_turn_with_tools_that_no_link_supports_makes_no_call(
+    supporting: tuple[bool, ...], error_type: str
+) -> None:
+    """CHAIN-4."""
+    begun = begin(tooled(*supporting))
+    assert isinstance(begun, Stop)
+    assert begun.error.type == error_type
+    assert begun.error.error_class is ErrorClass.INVALID
+    assert begun.exhausted == (len(supporting) > 1)
+    assert len(begun.skipped) == len(supporting)
+
+
+def test_a_restarted_turn_falls_back_until_something_was_streamed() -> None:
+    """CHAIN-7."""
+    unseen = answered(chain(ONE, TWO, mode=FallbackMode.RESTART), streamed=False)
+    assert moved(unseen).link == TWO
+
+
+def test_a_restarted_turn_cannot_fall_back_once_an_earlier_step_has_streamed() -> None:
+    """CHAIN-7: its beginning was seen. The same link may still be tried again: that repeats nothing."""
+    seen = answered(chain(ONE, TWO, mode=FallbackMode.RESTART), streamed=True)
+    again = retried(answered(seen, streamed=False))
+    stop = stopped(again, FailureClass.TRANSIENT)
+    assert not stop.exhausted
+    assert stop.error.type == "provider_unavailable"
+
+
+def test_a_continued_turn_falls_back_whatever_an_earlier_step_has_streamed() -> None:
+    """CHAIN-6."""
+    assert moved(answered(chain(ONE, TWO), streamed=True)).link == TWO
+
+
+def windows(*sizes: int | None) -> ChainState:
+    links = tuple(
+        ChainLink(link=link, context_window=size) for link, size in zip((ONE, TWO, THREE), sizes, strict=True)
+    )
+    return ChainState(links=links)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((8, 16, 32), TWO),
+        ((8, 8, 32), THREE),
+        ((8, 4, None), THREE),
+        ((None, 4, 8), TWO),
+        ((8, None, 4), TWO),
+    ],
+)
+def test_a_context_overflow_goes_to_a_larger_or_unknown_window(
+    sizes: tuple[int | None, ...], expected: Link
+) -> None:
+    """CLASS-3: `context_overflow_to_larger`."""
+    following = after(windows(*sizes), FailureClass.INVALID, failure("too long"), larger_window=True)
+    assert isinstance(following, NextLink)
+    assert following.state.link == expected
+    assert {skip.reason for skip in following.skipped} <= {"window_too_small"}
+
+
+def test_a_context_overflow_of_the_largest_window_is_an_error_of_its_own() -> None:
+    """CLASS-3."""
+    stop = after(windows(32, 16, 32), FailureClass.INVALID, failure("too long"), larger_window=True)
+    assert isinstance(stop, Stop)
+    assert (stop.error.type, stop.exhausted) == ("provider_rejected", False)
+    assert stop.state.fallbacks_taken == (ONE,)
+
+
+@pytest.mark.parametrize(
+    ("wish", "least"),
+    [
+        (None, RETRY_WAIT_S),
+        (0.0, RETRY_WAIT_S),
+        (1.5, 1.5),
+        (20.0, 20.0),
+        (-3.0, RETRY_WAIT_S),
+        (float("nan"), RETRY_WAIT_S),
+        (float("inf"), RETRY_WAIT_S),
+    ],
+)
+@given(random=st.floats(0, 1))
+def test_a_wait_honours_the_providers_wish_and_is_jittered(
+    wish: float | None, least: float, random: float
+) -> None:
+    """CHAIN-2."""
+    again = after(chain(ONE), FailureClass.TRANSIENT, failure(retry_after_s=wish), random=random)
+    assert isinstance(again, Retry)
+    assert again.wait_s == pytest.approx(least + RETRY_JITTER_S * random)
+
+
+@given(
+    remaining_s=st.floats(0, 100),
+    wish=st.none() | st.floats(0, 100),
+    random=st.floats(0, 1),
+)
+def test_a_wait_never_outlives_the_deadline(remaining_s: float, wish: float | None, random: float) -> None:
+    """CHAIN-2: a retry that could not be made in time is not waited for; the next link is called now."""
+    seen = failure(retry_after_s=wish)
+    outcome = after(chain(ONE, TWO), FailureClass.TRANSIENT, seen, remaining_s=remaining_s, random=random)
+    if isinstance(outcome, Retry):
+        assert outcome.wait_s < remaining_s
+    else:
+        assert isinstance(outcome, NextLink)
+        assert outcome.state.link == TWO
