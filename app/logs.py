@@ -1,4 +1,4 @@
-"""Logs: a JSON object per line, or plain lines on a terminal. Ids come from the context, facts from fields."""
+"""Logs: a JSON object per line, or plain lines on a terminal. Ids come from the context, facts are fields."""
 
 import logging
 import sys

@@ -1,0 +1,72 @@
+"""The HTTP face of a host: one application made from the table of routes, and the port that it listens on."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from aiohttp import web
+
+from app.http.display import encode
+from app.http.host import get_root
+from app.http.middleware import is_loopback, observe, serve_local, stamp, tell_problems
+from app.http.openapi import describe
+from app.http.route import add_routes
+from app.http.routes import ROUTES
+from app.http.services import DESCRIPTION, SERVICES, STREAMS, Services
+from app.http.sse import OpenStreams
+from app.settings import ServerSettings
+
+log = logging.getLogger(__name__)
+
+_SHUTDOWN_S = 5.0
+
+
+def build_application(services: Services) -> web.Application:
+    """Everything but the port."""
+    server = services.server
+    application = web.Application(
+        middlewares=(observe, tell_problems, serve_local), client_max_size=server.max_body_bytes
+    )
+    application[SERVICES] = services
+    application[STREAMS] = OpenStreams(server.sse_keepalive, services.metrics.sse_streams)
+    application[DESCRIPTION] = encode(describe(ROUTES, prefix=server.prefix, version=services.about.version))
+    application.on_response_prepare.append(stamp)
+    application.cleanup_ctx.append(_keep_streams_open)
+    application.on_shutdown.append(_close_streams)
+    application.router.add_get("/", get_root)
+    add_routes(application, ROUTES, server.prefix)
+    return application
+
+
+@asynccontextmanager
+async def listen(application: web.Application, server: ServerSettings) -> AsyncIterator[str]:
+    """Accept connections while the block lasts; its value is the URL. Raise OSError for a port in use."""
+    if not is_loopback(server.host):
+        log.warning("http.exposed", extra={"host": server.host, "served": "loopback clients only"})
+    # A handler whose client hangs up is cancelled at once: handlers only watch, runs belong to their actors.
+    runner = web.AppRunner(
+        application, handler_cancellation=True, access_log=None, shutdown_timeout=_SHUTDOWN_S
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, server.host, server.port, backlog=1024).start()
+        yield _url(server.host, runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _keep_streams_open(application: web.Application) -> AsyncIterator[None]:
+    timer = asyncio.create_task(application[STREAMS].keep_open(), name="sse keep-alive")
+    yield
+    timer.cancel()
+    with suppress(asyncio.CancelledError):
+        await timer
+
+
+async def _close_streams(application: web.Application) -> None:
+    await application[STREAMS].close()

@@ -1,0 +1,121 @@
+"""What clients send: request bodies and query parameters."""
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from app.http.errors import BadBody, FieldError
+from app.supervision.run_service import StartRequest
+from domain.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from domain.run import RunStatus
+from projections.read.runs import RunFilter
+
+_MESSAGE_OF_ROLE: dict[str, Callable[..., Message]] = {
+    "system": SystemMessage,
+    "user": UserMessage,
+    "assistant": AssistantMessage,
+}
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A request body or a query. A misspelt name is refused, not ignored."""
+
+
+class InputMessage(Body, frozen=True, kw_only=True):
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+    def plain(self) -> Message:
+        return _MESSAGE_OF_ROLE[self.role](content=self.content)
+
+
+class StartRunBody(Body, frozen=True, kw_only=True):
+    """A submission: one `message`, or several `messages` of which the last is the user's."""
+
+    message: str | UnsetType = UNSET
+    messages: tuple[InputMessage, ...] | UnsetType = UNSET
+    session_id: Annotated[str, Meta(min_length=1, max_length=200)] | UnsetType = UNSET
+    """Printable text. Runs of one session continue one conversation."""
+    parameters: dict[str, Any] = {}
+
+    def request(self, tenant: str, agent: str, *, streaming: bool) -> StartRequest:
+        """Raise BadBody for what types cannot say."""
+        if self.session_id and not self.session_id.isprintable():
+            raise _wrong("session_id", "must be printable")
+        return StartRequest(
+            tenant=tenant,
+            agent=agent,
+            messages=self._input(),
+            session_id=self.session_id or None,
+            parameters=self.parameters,
+            streaming=streaming,
+        )
+
+    def _input(self) -> tuple[Message, ...]:
+        if (self.message is UNSET) == (self.messages is UNSET):
+            raise _wrong("message", "give exactly one of message and messages")
+        field = "message" if isinstance(self.message, str) else "messages"
+        messages = (
+            (InputMessage(role="user", content=self.message),)
+            if isinstance(self.message, str)
+            else self.messages
+        )
+        if not messages or messages[-1].role != "user":
+            raise _wrong(field, "the last message must be the user's")
+        if not messages[-1].content.strip():
+            raise _wrong(field, "must not be empty")
+        return tuple(message.plain() for message in messages)
+
+
+class CancelBody(Body, frozen=True, kw_only=True):
+    reason: Annotated[str, Meta(max_length=1000)] = ""
+    """Recorded with the run."""
+
+
+Moment = Annotated[datetime, Meta(tz=True)]
+"""A point in time, with its offset from UTC."""
+
+
+class RunsQuery(Body, frozen=True, kw_only=True):
+    """Filters, which must all hold, and the part of the list. `take` is clamped to 1..200 (HTTP-2)."""
+
+    status: RunStatus | None = None
+    agent: str | None = None
+    session_id: str | None = None
+    model_id: str | None = None
+    since: Moment | None = None
+    """Created then or later."""
+    until: Moment | None = None
+    """Created before then."""
+    skip: int = 0
+    take: int = 50
+    with_total: bool = False
+
+    @property
+    def filter(self) -> RunFilter:
+        return RunFilter(**{name: getattr(self, name) for name in RunFilter.__struct_fields__})
+
+
+class EventsQuery(Body, frozen=True, kw_only=True):
+    after: str | None = None
+    """The sequence of the last event that the client has; what follows it is sent."""
+    take: int | None = None
+    """In the JSON answer: at most so many events, clamped to 1..200. All of them when it is left out."""
+
+
+class StatsQuery(Body, frozen=True, kw_only=True):
+    """A span of UTC days: from `since` on and before `until`. Either may be left open."""
+
+    since: date | None = None
+    until: date | None = None
+
+
+class NoQuery(Body, frozen=True, kw_only=True):
+    """The route takes no query parameters."""
+
+
+def _wrong(field: str, what: str) -> BadBody:
+    return BadBody(f"{field}: {what}", FieldError(field=f"$.{field}", message=what))

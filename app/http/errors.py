@@ -1,0 +1,72 @@
+"""Refusals that only HTTP knows: wrong bodies, wrong types, callers that are not served."""
+
+from typing import ClassVar
+
+import msgspec
+
+from domain.errors import TraconError
+
+
+class FieldError(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong, and where: a path into the body (`$.message`) or a query parameter's name."""
+
+    field: str
+    message: str
+
+
+class Refused(TraconError):
+    """The request cannot be served as it is. Each kind carries the status that says so."""
+
+    status: ClassVar[int] = 400
+    code = "bad_request"
+
+    def __init__(self, message: str, *errors: FieldError) -> None:
+        super().__init__(message)
+        self.errors = errors
+
+
+class BadBody(Refused):
+    """The body is not what the route takes. `errors` names the field; correct it."""
+
+    code = "bad_body"
+
+
+class BadQuery(Refused):
+    """A query parameter, or the Last-Event-ID header, is not what the route takes. Correct it."""
+
+    code = "bad_query"
+
+
+class NotServed(Refused):
+    """The caller may not be served. Call from the service's own machine."""
+
+    status = 403
+    code = "not_served"
+
+
+class NotAcceptable(Refused):
+    """The route cannot answer in any type that the Accept header allows."""
+
+    status = 406
+    code = "not_acceptable"
+
+
+class BodyTooLarge(Refused):
+    """Send less, or raise server.max_body_bytes."""
+
+    status = 413
+    code = "body_too_large"
+
+
+class UnsupportedMediaType(Refused):
+    """Say `Content-Type: application/json`, and send that."""
+
+    status = 415
+    code = "unsupported_media_type"
+
+
+class NotWired(Refused):
+    """This deployment does not do that. Nothing was begun; ask without it."""
+
+    status = 501
+    code = "not_wired"

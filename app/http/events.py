@@ -1,0 +1,69 @@
+"""A run's events: all that there are as JSON, or from any place on as a stream (HTTP-3, EVENT-1)."""
+
+from contextlib import aclosing
+
+import msgspec
+from aiohttp import web
+
+from app.http.bodies import EventsQuery
+from app.http.decoding import query_of, run_id_of, sequence_of
+from app.http.display import EventView, view_of
+from app.http.negotiation import EVENT_STREAM, JSON, choose
+from app.http.replies import reply
+from app.http.services import STREAMS, services_of, tenant_of
+from app.http.sse import frames
+from app.http.watching import creation_of, ended_by, until_end
+from domain.ids import RunId, run_stream
+from projections.read.window import Window
+
+
+class EventList(msgspec.Struct, frozen=True, kw_only=True):
+    """Events of one run, oldest first. With the last one's sequence as `after`, one asks for what follows."""
+
+    run_id: RunId
+    events: tuple[EventView, ...]
+
+
+async def list_events(request: web.Request) -> web.StreamResponse:
+    """Finished and live runs alike, on any host."""
+    query, run_id = query_of(request, EventsQuery), name_run(request, run_id_of(request))
+    after = _place(request, query)
+    await creation_of(services_of(request).log, tenant_of(request), run_id)
+    over = await ended_by(services_of(request).log, run_id, after)
+    if request.method == "HEAD" or choose(request.headers.get("Accept"), (EVENT_STREAM, JSON)) == JSON:
+        return await _as_json(request, run_id, after, query)
+    # 204 is how a server tells an event source that there is nothing to reconnect for.
+    return web.Response(status=204) if over else await stream_run(request, run_id, after)
+
+
+async def stream_run(request: web.Request, run_id: RunId, after: int = 0) -> web.StreamResponse:
+    """Everything after event `after`, up to the run's end. The run does not mind whether anybody watches."""
+    services, request["streaming"] = services_of(request), True
+    location = f"{services.server.prefix}/api/runs/{name_run(request, run_id)}"
+    async with (
+        request.app[STREAMS].open(request, {"Location": location}) as stream,
+        aclosing(until_end(services.log, run_id, after)) as batches,
+    ):
+        async for batch in batches:
+            await stream.send(frames(run_id, batch, services.recording.display_limit))
+    return stream
+
+
+def name_run(request: web.Request, run_id: RunId) -> RunId:
+    """Have every answer to this request, problems too, carry the run's id."""
+    request["run_id"] = str(run_id)
+    return run_id
+
+
+def _place(request: web.Request, query: EventsQuery) -> int:
+    if last := request.headers.get("Last-Event-ID"):
+        return sequence_of("Last-Event-ID", last)
+    return sequence_of("after", query.after) if query.after is not None else 0
+
+
+async def _as_json(request: web.Request, run_id: RunId, after: int, query: EventsQuery) -> web.Response:
+    services = services_of(request)
+    limit = None if query.take is None else Window.clamped(0, query.take).take
+    recorded = await services.log.read_stream(run_stream(run_id), after=after, limit=limit)
+    events = tuple(view_of(each, services.recording.display_limit) for each in recorded)
+    return reply(EventList(run_id=run_id, events=events))

@@ -1,0 +1,130 @@
+"""The API's description (OpenAPI 3.1), made from the rows that make the router and the types' schemas."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from app.http.display import FrameView
+from app.http.negotiation import EVENT_STREAM, JSON
+from app.http.problems import MEDIA_TYPE as PROBLEM
+from app.http.problems import Problem
+from app.http.route import Route
+
+Schema = dict[str, Any]
+
+_ABOUT = "Runs LLM agents reliably. Errors are RFC 9457 problems; `code` is stable and for machines."
+_ALWAYS = (400, 403, 500)
+_STREAM = (
+    "Server-sent events. `id` is the event's sequence, `event` its type, `data` a FrameView. Comments keep "
+    "an idle stream open. It ends after the event that ends the run. A late failure is a frame `error` "
+    "without an id; its data is a Problem. Last-Event-ID resumes on any host, without gap or repeat."
+)
+_LAST_EVENT_ID = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "description": "The sequence of the last frame that the client has. It wins over `after`.",
+    "schema": {"type": "integer", "minimum": 0},
+}
+
+
+def describe(routes: Sequence[Route], *, prefix: str, version: str) -> Schema:
+    """The whole document. Paths that also answer at the root are listed there too."""
+    schemas = _Schemas(routes)
+    paths: dict[str, Schema] = {}
+    for route in routes:
+        for start in dict.fromkeys((prefix, "") if route.at_root else (prefix,)):
+            paths.setdefault(start + route.path, {})[route.method.lower()] = _operation(
+                route, start == prefix, schemas
+            )
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Tracon", "version": version, "description": _ABOUT},
+        "paths": paths,
+        "components": {"schemas": schemas.components},
+    }
+
+
+class _Schemas:
+    """The schemas of every type that a route mentions."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        answers = [route.answer for route in routes if isinstance(route.answer, type)]
+        bodies = [route.body for route in routes if route.body is not None]
+        types = dict.fromkeys([*answers, *bodies, Problem, FrameView])
+        references, self.components = msgspec.json.schema_components(
+            types, ref_template="#/components/schemas/{name}"
+        )
+        self._references = dict(zip(types, references, strict=True))
+
+    def of(self, type_: type) -> Schema:
+        return self._references[type_]
+
+
+def _operation(route: Route, canonical: bool, schemas: _Schemas) -> Schema:
+    operation: Schema = {
+        "operationId": route.handler.__name__ + ("" if canonical else "_at_root"),
+        "summary": route.summary,
+        "parameters": _parameters(route),
+        "responses": _responses(route, schemas),
+    }
+    if route.body is not None:
+        operation["requestBody"] = {
+            "required": route.body_required,
+            "content": {JSON: {"schema": schemas.of(route.body)}},
+        }
+    return operation
+
+
+def _parameters(route: Route) -> list[Schema]:
+    in_path = [
+        {"name": part[1:-1], "in": "path", "required": True, "schema": {"type": "string"}}
+        for part in route.path.split("/")
+        if part.startswith("{")
+    ]
+    resumes = [_LAST_EVENT_ID] if route.streams and route.method == "GET" else []
+    return [*in_path, *resumes, *_query_parameters(route.query)]
+
+
+def _query_parameters(query: type) -> list[Schema]:
+    _, components = msgspec.json.schema_components([query], ref_template="{name}")
+    properties: Mapping[str, Schema] = components[query.__name__]["properties"]
+    return [
+        {"name": name, "in": "query", "schema": _inlined(schema, components)}
+        for name, schema in properties.items()
+    ]
+
+
+def _inlined(schema: Schema, components: Mapping[str, Schema]) -> Schema:
+    """A parameter is text or not there, never null; and what it refers to is written out."""
+    options = [option for option in schema.get("anyOf", [schema]) if option != {"type": "null"}]
+    chosen = dict(options[0])
+    if reference := chosen.pop("$ref", None):
+        chosen = {**components[reference]}
+    return chosen
+
+
+def _responses(route: Route, schemas: _Schemas) -> Schema:
+    problem = {PROBLEM: {"schema": schemas.of(Problem)}}
+    told = {
+        str(status): {"description": HTTPStatus(status).phrase, "content": problem}
+        for status in sorted({*_ALWAYS, *route.errors})
+    }
+    return {
+        str(route.status): {"description": _description(route), "content": _content(route, schemas)},
+        **told,
+    }
+
+
+def _description(route: Route) -> str:
+    return _STREAM if route.streams else HTTPStatus(route.status).phrase
+
+
+def _content(route: Route, schemas: _Schemas) -> Schema:
+    if isinstance(route.answer, str):
+        return {route.answer: {"schema": {"type": "string"}}}
+    content: Schema = {JSON: {"schema": schemas.of(route.answer)}}
+    if route.streams:
+        content[EVENT_STREAM] = {"schema": {"type": "string"}}
+    return content

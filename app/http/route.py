@@ -1,0 +1,46 @@
+"""One row of the API, from which the router and the description of the API are both made."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+
+from aiohttp import web
+
+from app.http.bodies import NoQuery
+
+HandlerOf = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True)
+class Route:
+    method: str
+    path: str
+    handler: HandlerOf
+    summary: str
+    answer: type | str
+    """The type of the JSON answer, or the media type of an answer that is not JSON."""
+    _: KW_ONLY
+    status: int = 200
+    body: type | None = None
+    body_required: bool = True
+    query: type = NoQuery
+    errors: tuple[int, ...] = ()
+    """Statuses of the problems that it may answer, besides those that any route may."""
+    streams: bool = False
+    """Whether it can also answer as an event stream."""
+    at_root: bool = False
+    """Whether it answers without the prefix too, where scrapers and probes expect it."""
+
+
+get = partial(Route, "GET")
+post = partial(Route, "POST")
+
+
+def add_routes(application: web.Application, routes: Sequence[Route], prefix: str) -> None:
+    """Each under the prefix; those that say so at the root as well. HEAD comes with GET."""
+    for route in routes:
+        for start in dict.fromkeys((prefix, "") if route.at_root else (prefix,)):
+            if route.method == "GET":
+                application.router.add_get(start + route.path, route.handler)
+            else:
+                application.router.add_route(route.method, start + route.path, route.handler)

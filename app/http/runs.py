@@ -1,0 +1,106 @@
+"""Runs: the list, one of them, what went into it, which tools it called, and cancelling it."""
+
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from app.http.bodies import CancelBody, NoQuery, RunsQuery
+from app.http.decoding import optional_body_of, query_of, run_id_of
+from app.http.display import cut_text
+from app.http.events import name_run
+from app.http.replies import reply
+from app.http.services import services_of, tenant_of
+from app.http.watching import creation_of
+from domain.events import Recorded, RunCreated, RunEvent
+from domain.ids import RunId
+from domain.messages import Message
+from projections.read.runs import list_runs as read_runs
+from projections.run_record import record_of
+from projections.tool_calls import ToolCallRecord, tool_calls_of
+
+
+class RunInput(msgspec.Struct, frozen=True, kw_only=True):
+    """What the run was started with, whole: all that it takes to start it again."""
+
+    run_id: RunId
+    agent: str
+    messages: tuple[Message, ...]
+    session_id: str | None
+    parameters: dict[str, Any]
+
+    @classmethod
+    def of(cls, run_id: RunId, created: RunCreated) -> "RunInput":
+        return cls(
+            run_id=run_id,
+            agent=created.agent,
+            messages=created.input,
+            session_id=created.session_id,
+            parameters=created.parameters,
+        )
+
+
+class ToolCallList(msgspec.Struct, frozen=True, kw_only=True):
+    """One run's tool calls, in the order in which its model asked for them."""
+
+    run_id: RunId
+    tool_calls: tuple[ToolCallRecord, ...]
+
+
+class CancelAccepted(msgspec.Struct, frozen=True, kw_only=True):
+    """The request has reached the run's owner. The run has stopped when its stream says so."""
+
+    run_id: RunId
+
+
+async def list_runs(request: web.Request) -> web.Response:
+    wanted, services = query_of(request, RunsQuery), services_of(request)
+    return reply(
+        await read_runs(
+            services.pool,
+            tenant_of(request),
+            wanted.filter,
+            skip=wanted.skip,
+            take=wanted.take,
+            with_total=wanted.with_total,
+        )
+    )
+
+
+async def get_run(request: web.Request) -> web.Response:
+    """Folded from the run's own stream, so that it is never behind."""
+    return reply(record_of(await _history(request)))
+
+
+async def get_input(request: web.Request) -> web.Response:
+    query_of(request, NoQuery)
+    run_id = name_run(request, run_id_of(request))
+    created = await creation_of(services_of(request).log, tenant_of(request), run_id)
+    return reply(RunInput.of(run_id, created))
+
+
+async def list_tool_calls(request: web.Request) -> web.Response:
+    history, limit = await _history(request), services_of(request).recording.display_limit
+    calls = tuple(_displayed(call, limit) for call in tool_calls_of(history))
+    return reply(ToolCallList(run_id=run_id_of(request), tool_calls=calls))
+
+
+async def cancel_run(request: web.Request) -> web.Response:
+    """202 says that the owner was told, not that the run has stopped (CANCEL-1)."""
+    query_of(request, NoQuery)
+    run_id = name_run(request, run_id_of(request))
+    body = await optional_body_of(request, CancelBody)
+    await services_of(request).runs.cancel(tenant_of(request), run_id, body.reason)
+    return reply(CancelAccepted(run_id=run_id), status=202)
+
+
+async def _history(request: web.Request) -> list[Recorded[RunEvent]]:
+    query_of(request, NoQuery)
+    run_id = name_run(request, run_id_of(request))
+    return await services_of(request).runs.load(tenant_of(request), run_id)
+
+
+def _displayed(call: ToolCallRecord, limit: int) -> ToolCallRecord:
+    """With long texts cut (EVENT-7); the run's stream has them whole."""
+    output = None if call.output is None else cut_text(call.output, limit)
+    return msgspec.structs.replace(call, arguments=cut_text(call.arguments, limit), output=output)

@@ -1,0 +1,61 @@
+"""Everything that handlers work with, in one typed container that the composition root fills."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from platform import python_version
+from typing import Annotated
+
+import asyncpg
+import msgspec
+from aiohttp import web
+from msgspec import Meta
+
+from app.http.sse import OpenStreams
+from app.metrics import Metrics
+from app.registry import Catalog
+from app.settings import RecordingSettings, ServerSettings
+from app.store.event_log import EventLog
+from app.supervision.run_service import RunService
+from domain.ids import DEFAULT_TENANT
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What this host is. Nothing in here is a secret: /api/meta shows it."""
+
+    version: str
+    host_id: str
+    postgres: str
+    profile: str
+    """What the settings started from."""
+    python: str = msgspec.field(default_factory=python_version)
+    started_at: Annotated[datetime, Meta(tz=True)] = msgspec.field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """Shared by all requests."""
+
+    runs: RunService
+    log: EventLog
+    pool: asyncpg.Pool
+    """For reading views."""
+    catalog: Catalog
+    metrics: Metrics
+    server: ServerSettings
+    recording: RecordingSettings
+    about: About
+
+
+SERVICES = web.AppKey("services", Services)
+STREAMS = web.AppKey("streams", OpenStreams)
+DESCRIPTION = web.AppKey("description", bytes)
+"""The API's own description, encoded."""
+
+
+def services_of(request: web.Request) -> Services:
+    return request.app[SERVICES]
+
+
+def tenant_of(request: web.Request) -> str:
+    """Whose things this request may see. Until there are keys, everything is the default tenant's."""
+    return DEFAULT_TENANT

@@ -1,0 +1,126 @@
+"""Server-sent events: frames, the answers that carry them, and the one timer that keeps idle ones open."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import cast
+
+import msgspec
+from aiohttp import ClientConnectionResetError, web
+from prometheus_client import Gauge
+
+from app.http.display import encode, frame_data
+from app.http.negotiation import EVENT_STREAM
+from app.http.problems import Problem, is_crash, problem, problem_of
+from app.store.feed import Frame
+from domain.events import Recorded
+from domain.ids import RunId
+
+log = logging.getLogger(__name__)
+
+KEEP_ALIVE = b": keep-alive\n\n"
+STALLED_S = 60.0
+"""A client that takes nothing for so long is let go. It can resume after its last frame."""
+
+_STOPPING = problem(503, "host_stopping", "This host is stopping. Go on from the last frame at any other.")
+
+
+def frames(run_id: RunId, batch: Iterable[Frame], display_limit: int) -> bytes:
+    """A frame for each, in one piece so that they go out in one write. What is recorded has its number."""
+    return b"".join(_frame(run_id, frame, display_limit) for frame in batch)
+
+
+def _frame(run_id: RunId, frame: Frame, display_limit: int) -> bytes:
+    number = b"id: %d\n" % frame.sequence if isinstance(frame, Recorded) else b""
+    name = type(frame.event).__name__.encode()
+    return b"%bevent: %b\ndata: %b\n\n" % (number, name, frame_data(run_id, frame, display_limit))
+
+
+def unnumbered(event: str, data: object) -> bytes:
+    """A frame without an id: a client that resumes does not count it."""
+    return b"event: %b\ndata: %b\n\n" % (event.encode(), encode(data))
+
+
+class EventStream(web.StreamResponse):
+    """An open answer. It is of one task, which sends, and is looked after by `OpenStreams`."""
+
+    def __init__(self, request: web.Request, headers: Mapping[str, str]) -> None:
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", **headers})
+        self.content_type = EVENT_STREAM
+        self._request = request
+        self._sent_at = 0.0
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the client is so far behind that a send would wait for it."""
+        return self._request.protocol.writing_paused
+
+    async def send(self, encoded: bytes) -> None:
+        """Write whole frames in one go; wait while the client is behind. Raise once the client is gone."""
+        self._sent_at = asyncio.get_running_loop().time()
+        await self.write(encoded)
+
+    async def fail(self, told: Problem) -> None:
+        """Say what went wrong, since the status line is long gone (HTTP-3)."""
+        told = msgspec.structs.replace(
+            told, instance=self._request.path, request_id=self._request.get("request_id")
+        )
+        with suppress(ClientConnectionResetError):
+            await self.send(unnumbered("error", told))
+
+    async def look_after(self, now: float, quiet_s: float) -> None:
+        """Send a comment if nothing was sent for `quiet_s`; give up on a client that takes nothing."""
+        quiet_for = now - self._sent_at
+        if self.stalled:
+            if quiet_for >= STALLED_S and self._request.transport is not None:
+                self._request.transport.abort()
+        elif quiet_for >= quiet_s:
+            with suppress(ClientConnectionResetError):
+                await self.send(KEEP_ALIVE)
+
+
+class OpenStreams:
+    """The event streams open on this host. One timer serves them all: an idle stream costs no task more."""
+
+    def __init__(self, keepalive_s: float, gauge: Gauge) -> None:
+        self._keepalive_s = keepalive_s
+        self._gauge = gauge
+        self._open: dict[EventStream, asyncio.Task[object]] = {}
+
+    @asynccontextmanager
+    async def open(self, request: web.Request, headers: Mapping[str, str]) -> AsyncIterator[EventStream]:
+        """An answer under way. What fails in here is told in the stream; a client that left is no failure."""
+        stream = EventStream(request, headers)
+        await stream.prepare(request)
+        self._open[stream] = cast(asyncio.Task[object], asyncio.current_task())
+        self._gauge.inc()
+        try:
+            yield stream
+        except ClientConnectionResetError:
+            pass
+        except Exception as error:
+            if is_crash(error):
+                log.exception("stream.crashed")
+            await stream.fail(problem_of(error))
+        finally:
+            self._gauge.dec()
+            del self._open[stream]
+
+    async def keep_open(self) -> None:
+        """For as long as the host lives: no stream is silent for longer than the keep-alive time."""
+        tick_s = self._keepalive_s / 4
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(tick_s)
+            for stream in tuple(self._open):
+                await stream.look_after(loop.time(), self._keepalive_s - tick_s)
+
+    async def close(self) -> None:
+        """Tell every client that this host stops, and end its stream."""
+        for stream, task in tuple(self._open.items()):
+            if not stream.stalled:
+                await stream.fail(_STOPPING)
+                with suppress(ClientConnectionResetError):
+                    await stream.write_eof()
+            task.cancel()

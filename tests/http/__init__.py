@@ -1,0 +1,1 @@
+"""The HTTP face, over real connections where a connection matters."""

@@ -1,0 +1,68 @@
+"""The API's description of itself."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from app.http.display import encode
+from app.http.openapi import describe
+from app.http.routes import ROUTES
+
+
+def served(prefix: str) -> dict[str, Any]:
+    """The description as it is read by a client."""
+    described: dict[str, Any] = msgspec.json.decode(encode(describe(ROUTES, prefix=prefix, version="1.2.3")))
+    return described
+
+
+DESCRIPTION = served("/tracon")
+
+
+def operation(method: str, path: str) -> dict[str, Any]:
+    found: dict[str, Any] = DESCRIPTION["paths"][path][method]
+    return found
+
+
+def test_it_is_valid() -> None:
+    """HTTP-5"""
+    OpenAPIV31SpecValidator(DESCRIPTION).validate()
+
+
+@pytest.mark.parametrize("prefix", ["", "/agents/v2"])
+def test_it_is_valid_under_any_prefix(prefix: str) -> None:
+    """HTTP-1"""
+    described = served(prefix)
+    OpenAPIV31SpecValidator(described).validate()
+    assert f"{prefix}/api/runs" in described["paths"]
+    assert "/health/ready" in described["paths"]
+
+
+def test_every_route_is_in_it() -> None:
+    """HTTP-5"""
+    for route in ROUTES:
+        assert operation(route.method.lower(), "/tracon" + route.path)["summary"] == route.summary
+
+
+def test_a_submission_is_described_by_its_types() -> None:
+    start = operation("post", "/tracon/api/agents/{name}/run")
+    assert start["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/StartRunBody")
+    assert set(start["responses"]["200"]["content"]) == {"application/json", "text/event-stream"}
+    assert "application/problem+json" in start["responses"]["503"]["content"]
+    body = DESCRIPTION["components"]["schemas"]["StartRunBody"]
+    assert set(body["properties"]) == {"message", "messages", "session_id", "parameters"}
+    assert body["additionalProperties"] is False
+
+
+def test_queries_and_headers_are_parameters() -> None:
+    parameters = operation("get", "/tracon/api/runs/{id}/events")["parameters"]
+    assert [(p["name"], p["in"]) for p in parameters] == [
+        ("id", "path"),
+        ("Last-Event-ID", "header"),
+        ("after", "query"),
+        ("take", "query"),
+    ]
+    listing = operation("get", "/tracon/api/runs")["parameters"]
+    status = next(parameter for parameter in listing if parameter["name"] == "status")
+    assert "AwaitingApproval" in status["schema"]["enum"]
