@@ -1,0 +1,36 @@
+"""Tools for the demo agents of a shop. What they change is in this process's memory and nowhere else."""
+
+import logging
+
+from tracon import tool
+
+log = logging.getLogger("demo")
+
+orders = {
+    "1041": "a desk lamp, delivered last week",
+    "1042": "a rain jacket, on its way, due on Tuesday",
+}
+
+
+@tool(effect="read")
+def get_order(order_id: str) -> str:
+    """Look up an order of the shop."""
+    if order_id not in orders:
+        raise LookupError(f"there is no order {order_id}")
+    return orders[order_id]
+
+
+@tool(effect="destructive", safe_to_repeat=True)
+def refund_order(order_id: str) -> str:
+    """Pay an order back. Paying back what is paid back already changes nothing."""
+    item = get_order(order_id).partition(",")[0]
+    orders[order_id] = f"{item}, paid back"
+    log.info("order refunded", extra={"order_id": order_id})
+    return orders[order_id]
+
+
+@tool(effect="external")
+def send_email(to: str, subject: str, body: str) -> str:
+    """Write to a customer. The demo only logs that it would have."""
+    log.info("email sent", extra={"to": to, "subject": subject, "characters": len(body)})
+    return f"sent to {to}"
