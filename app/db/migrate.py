@@ -46,8 +46,8 @@ class Migration:
 async def migrate(dsn: str, folder: Path | None = None) -> list[str]:
     """Apply what is missing, in order, and return the names of what this call applied.
 
-    Raises MigrationRefused, having changed nothing, if the database is not one that this build can
-    take further; StoreUnavailable if it cannot be reached.
+    Raises MigrationRefused if the database is not one that this build can take further, or a file
+    fails (those before it stay applied); StoreUnavailable if it cannot be reached.
     """
     known = load(folder or sql_folder() / "migrations")
     # A large table takes as long as it takes, and so does waiting for another host to be through with it.
@@ -114,9 +114,10 @@ async def _apply_next(connection: asyncpg.Connection, known: list[Migration]) ->
 
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     try:
-        await connection.execute(migration.sql)
-    except asyncpg.PostgresSyntaxError as error:
-        raise MigrationRefused(f"{migration.name}.sql: {error}") from error
+        with translated():
+            await connection.execute(migration.sql)
+    except asyncpg.PostgresError as error:
+        raise MigrationRefused(f"{migration.name}.sql failed, and changed nothing: {error}") from error
     await connection.execute(
         "INSERT INTO schema_migrations (name, checksum) VALUES ($1, $2)", migration.name, migration.checksum
     )
