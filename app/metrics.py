@@ -2,6 +2,8 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
+from domain.messages import Usage
+
 _HTTP_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _CALL_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _APPEND_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)
@@ -31,6 +33,18 @@ class Metrics:
         self._describe_runs()
         self._describe_calls()
         self._describe_store()
+
+    def count_reply(self, provider: str, model: str, usage: Usage) -> None:
+        """A call that came back, and what it used."""
+        self.model_calls.labels(provider, model, "replied").inc()
+        for direction, amount in (
+            ("input", usage.input_tokens),
+            ("output", usage.output_tokens),
+            ("cached_input", usage.cached_input_tokens),
+            ("reasoning", usage.reasoning_tokens),
+        ):
+            if amount:
+                self.tokens.labels(provider, model, direction).inc(amount)
 
     def _describe_host(self) -> None:
         self.build_info = Gauge(
@@ -136,6 +150,12 @@ class Metrics:
         self.projection_lag = Gauge(
             "tracon_projection_lag_events",
             "How far a projection is behind the end of the log, in log positions.",
+            ["projection"],
+            registry=self.registry,
+        )
+        self.projection_lag_seconds = Gauge(
+            "tracon_projection_lag_seconds",
+            "Age of the oldest event that a projection has not folded.",
             ["projection"],
             registry=self.registry,
         )

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -39,19 +40,34 @@ def build_application(services: Services) -> web.Application:
     return application
 
 
-@asynccontextmanager
-async def listen(application: web.Application, server: ServerSettings) -> AsyncIterator[str]:
-    """Accept connections while the block lasts; its value is the URL. Raise OSError for a port in use."""
+def bind(server: ServerSettings) -> socket.socket:
+    """Take the port, but no connection yet. Raise OSError, naming the address, for one that cannot be had."""
     if not is_loopback(server.host):
         log.warning("http.exposed", extra={"host": server.host, "served": "loopback clients only"})
+    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((server.host, server.port))
+    except OSError as error:
+        listener.close()
+        raise OSError(
+            f"cannot listen on {server.host} port {server.port}: {error.strerror or error}"
+        ) from error
+    return listener
+
+
+@asynccontextmanager
+async def listen(application: web.Application, listener: socket.socket) -> AsyncIterator[str]:
+    """Accept connections on a bound socket while the block lasts; its value is the URL."""
     # A handler whose client hangs up is cancelled at once: handlers only watch, runs belong to their actors.
     runner = web.AppRunner(
         application, handler_cancellation=True, access_log=None, shutdown_timeout=_SHUTDOWN_S
     )
     await runner.setup()
     try:
-        await web.TCPSite(runner, server.host, server.port, backlog=1024).start()
-        yield _url(server.host, runner.addresses[0][1])
+        await web.SockSite(runner, listener, backlog=1024).start()
+        yield _url(*listener.getsockname()[:2])
     finally:
         await runner.cleanup()
 

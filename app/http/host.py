@@ -1,6 +1,7 @@
 """This host: what it is, whether it is well, what it counts, and what its API looks like."""
 
 import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import msgspec
@@ -15,6 +16,7 @@ from app.http.services import DESCRIPTION, About, Services, services_of
 from domain.errors import Unavailable
 
 READY_WITHIN_S = 2.0
+LAGS_WITHIN_S = 1.0
 
 
 class Meta(About, frozen=True, kw_only=True):
@@ -69,13 +71,26 @@ async def is_ready(request: web.Request) -> web.Response:
 
 
 async def get_metrics(request: web.Request) -> web.Response:
+    """Lags are asked for when somebody looks. Without a store they stay as they were; see tracon_store_up."""
+    services = services_of(request)
+    with suppress(Unavailable, TimeoutError):
+        async with asyncio.timeout(LAGS_WITHIN_S):
+            await _note_lags(services)
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-    body = encode(services_of(request).metrics.registry)
-    return web.Response(body=body, headers={"Content-Type": content_type})
+    return web.Response(body=encode(services.metrics.registry), headers={"Content-Type": content_type})
 
 
 async def get_openapi(request: web.Request) -> web.Response:
     return web.Response(body=request.app[DESCRIPTION], content_type=JSON)
+
+
+async def _note_lags(services: Services) -> None:
+    metrics = services.metrics
+    for name, failing in services.views.failing().items():
+        metrics.projection_stopped.labels(name).set(failing)
+    for name, lag in (await services.views.lags()).items():
+        metrics.projection_lag.labels(name).set(lag.events)
+        metrics.projection_lag_seconds.labels(name).set(lag.seconds)
 
 
 async def _ask_the_store(services: Services) -> None:

@@ -17,6 +17,7 @@ from app.settings import RecordingSettings, ServerSettings
 from app.store.event_log import EventLog
 from app.supervision.run_service import RunService
 from domain.ids import DEFAULT_TENANT
+from projections.views import Views
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +40,7 @@ class Services:
     log: EventLog
     pool: asyncpg.Pool
     """For reading views."""
+    views: Views
     catalog: Catalog
     metrics: Metrics
     server: ServerSettings
