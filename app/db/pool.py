@@ -1,7 +1,8 @@
 """Connections to Postgres, and the translation of what the driver raises into our own errors."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -14,6 +15,7 @@ APPLICATION_NAME = "tracon"
 
 _CONNECT_TIMEOUT_S = 10.0
 _COMMAND_TIMEOUT_S = 30.0
+_CLOSE_TIMEOUT_S = 5.0
 
 _UNAVAILABLE = (
     OSError,  # TimeoutError is one of these
@@ -72,6 +74,25 @@ async def open_pool(dsn: str, *, min_size: int = 2, max_size: int = 10) -> async
         return await asyncpg.create_pool(
             **connect_args(dsn), min_size=min_size, max_size=max_size, init=set_codecs, reset=_no_reset
         )
+
+
+@asynccontextmanager
+async def closing_pool(dsn: str, *, max_size: int = 16) -> AsyncIterator[asyncpg.Pool]:
+    """A pool for as long as the block lasts. One that does not close in time is cut off."""
+    pool = await open_pool(dsn, max_size=max_size)
+    try:
+        yield pool
+    finally:
+        try:
+            async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+                await pool.close()
+        except TimeoutError:
+            pool.terminate()
+
+
+def is_pooled(dsn: str) -> bool:
+    """Whether the DSN says that a pooler in transaction mode stands in between."""
+    return _without_pgbouncer(dsn)[1]
 
 
 async def set_codecs(connection: asyncpg.Connection) -> None:

@@ -47,6 +47,8 @@ class StoreSettings(Section, frozen=True, kw_only=True):
     """How long a live run holds when the store cannot be reached, before it ends (EVENT-8)."""
     strict: bool = False
     """Appends take turns, so that readers which know nothing of Tracon's order may tail the log safely."""
+    direct_dsn: str | None = None
+    """Where notifications are listened for, when the database's own DSN leads through a pooler."""
     compress: bool = False
     encryption_key_env: str | None = None
     """The environment variable with the key that payloads are encrypted under; none: not encrypted."""

@@ -16,9 +16,9 @@ class Interrupted(Exception):
 class Actor(Generic[M]):
     """Subclasses do their work in `run`, inside `interruptible`, and read `mail` when Interrupted comes out.
 
-    Telling is synchronous and never blocks. The interruption is an ordinary task cancellation, so a model call's
-    connection is closed and a tool's task is cancelled on the way out; it is told apart from the task's own
-    cancellation by the count that asyncio keeps for that purpose.
+    Telling is synchronous and never blocks. The interruption is an ordinary task cancellation, so a model
+    call's connection is closed and a tool's task is cancelled on the way out; it is told apart from the
+    task's own cancellation by the count that asyncio keeps for that purpose.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,8 @@ class Actor(Generic[M]):
     def interruptible(self) -> Iterator[None]:
         """Everything awaited in here ends early when a message comes."""
         task = asyncio.current_task()
-        assert task is not None
+        if task is None:
+            raise RuntimeError("an actor runs in a task")
         if self.mail:
             raise Interrupted
         already = task.cancelling()

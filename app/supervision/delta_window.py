@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class DeltaWindow:
-    """Gathers text for up to `window_s` seconds or `max_bytes` bytes, whichever is first, then emits it as one piece.
+    """Gathers text for up to `window_s` seconds or `max_bytes` bytes, then emits it as one piece.
 
     `emit` is called from the event loop and must not raise.
     """

@@ -1,0 +1,227 @@
+"""The composition root: it alone knows all parts, opens them in order and closes them in reverse."""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import asyncpg
+
+from app.db import embedded
+from app.db.migrate import migrate
+from app.db.pool import closing_pool, connect, is_pooled
+from app.http.application import bind, build_application, listen
+from app.http.services import About, Services
+from app.identity import new_host_id
+from app.metrics import Metrics
+from app.models.adapters import build
+from app.models.http import HttpSession
+from app.models.patience import TimeLimits
+from app.models.port import ModelAdapter
+from app.models.provider_settings import ProviderSettings
+from app.registry import AppDefinitions, Catalog
+from app.settings import StoreSettings
+from app.settings.errors import Problem, SettingsError
+from app.settings.whole import Settings
+from app.store.event_log import EventLog
+from app.store.mapper import EventMapper
+from app.supervision.roster import Roster
+from app.supervision.run_service import RunService
+from app.supervision.runs import Runs
+from app.supervision.supervisor import Supervisor
+from app.supervision.workbench import Workbench
+from app.tools.runner import ToolRunner
+from domain.agent import Link
+from domain.pricing import Price
+from projections.views import Views
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostOptions:
+    """What a host is started with."""
+
+    settings: Settings
+    app: AppDefinitions
+    data_dir: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """A host that serves. `parts` are the tasks that must not end while it does."""
+
+    url: str
+    services: Services
+    roster: Roster
+    parts: tuple[asyncio.Task[None], ...]
+
+
+async def serve(options: HostOptions, *, ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT. `ready` is told the URL once requests are taken."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signum, stop.set)
+    for warning in options.settings.warnings():
+        log.warning("settings.without_effect", extra={"warning": warning})
+    async with open_host(options) as host:
+        ready(host.url)
+        await _until(stop, host.parts)
+
+
+@asynccontextmanager
+async def open_host(options: HostOptions) -> AsyncIterator[Host]:
+    """A serving host. What cannot work is refused before anything is started: settings, keys, the port."""
+    settings = options.settings
+    catalog = Catalog.build(settings, options.app)
+    http = HttpSession(_time_limits(settings))
+    adapters = {name: build(name, provider, http) for name, provider in settings.providers.items()}
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(http.close)
+        listener = stack.enter_context(bind(settings.server))
+        dsn = await stack.enter_async_context(open_database(settings.dsn, options.data_dir))
+        await migrate(dsn)
+        pool = await stack.enter_async_context(closing_pool(dsn))
+        metrics = Metrics()
+        event_log = await stack.enter_async_context(_event_log(dsn, pool, settings.store, metrics))
+        views = Views(pool, event_log)
+        projecting = asyncio.create_task(views.run(), name="projections")
+        stack.push_async_callback(_cancelled, projecting)
+        bench = _workbench(settings, catalog, adapters, event_log, metrics)
+        runs = Runs(event_log)
+        supervisor = Supervisor(runs)
+        roster = Roster(supervisor, metrics)
+        stack.push_async_callback(roster.stop)
+        services = Services(
+            runs=RunService(catalog=catalog, bench=bench, runs=runs, roster=roster, supervisor=supervisor),
+            log=event_log,
+            pool=pool,
+            views=views,
+            catalog=catalog,
+            metrics=metrics,
+            server=settings.server,
+            recording=settings.recording,
+            about=About(
+                version=version("tracon"),
+                host_id=bench.host,
+                postgres=await pool.fetchval("SHOW server_version"),
+                profile=settings.profile,
+            ),
+        )
+        url = await stack.enter_async_context(listen(build_application(services), listener))
+        watching = asyncio.create_task(event_log.watch(), name="event log")
+        stack.push_async_callback(_cancelled, watching)
+        yield Host(url=url, services=services, roster=roster, parts=(projecting, watching))
+
+
+@asynccontextmanager
+async def open_database(dsn: str | None, data_dir: Path) -> AsyncIterator[str]:
+    """The DSN to use: the given one, or that of a server in `data_dir`, which stops after its last user."""
+    if dsn is not None:
+        yield dsn
+        return
+    server = await embedded.start(data_dir)
+    try:
+        yield server.dsn()
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
+async def open_log(dsn: str, store: StoreSettings) -> AsyncIterator[EventLog]:
+    """The log alone, for commands that read it. Nothing is migrated."""
+    async with closing_pool(dsn) as pool, _event_log(dsn, pool, store, Metrics()) as event_log:
+        yield event_log
+
+
+@asynccontextmanager
+async def _event_log(
+    dsn: str, pool: asyncpg.Pool, store: StoreSettings, metrics: Metrics
+) -> AsyncIterator[EventLog]:
+    # LISTEN does not pass a pooler in transaction mode.
+    direct = store.direct_dsn or (None if is_pooled(dsn) else dsn)
+    listen_on = None if direct is None else (lambda: connect(direct))
+    async with EventLog(
+        pool,
+        lambda: connect(dsn),
+        _mapper(store, os.environ),
+        listen=listen_on,
+        strict=store.strict,
+        metrics=metrics,
+    ) as event_log:
+        yield event_log
+
+
+def _mapper(store: StoreSettings, environ: Mapping[str, str]) -> EventMapper:
+    if store.encryption_key_env is None:
+        return EventMapper(compress=store.compress)
+    try:
+        return EventMapper(compress=store.compress, key=environ[store.encryption_key_env])
+    except KeyError:
+        reason = f"the environment variable {store.encryption_key_env} is not set"
+    except ValueError as error:
+        reason = f"{store.encryption_key_env}: {error}"
+    raise SettingsError([Problem(source="environment", key="store.encryption_key_env", reason=reason)])
+
+
+def _workbench(
+    settings: Settings,
+    catalog: Catalog,
+    adapters: Mapping[str, ModelAdapter],
+    event_log: EventLog,
+    metrics: Metrics,
+) -> Workbench:
+    return Workbench(
+        host=new_host_id(),
+        log=event_log,
+        adapters=adapters,
+        prices=_prices(settings.providers),
+        currency=settings.pricing.currency,
+        tools=catalog.tools,
+        tool_runner=ToolRunner(settings.cancellation),
+        metrics=metrics,
+        turn=settings.turn,
+        tool_loop=settings.tool_loop,
+        chain=settings.chain,
+        recording=settings.recording,
+        store=settings.store,
+    )
+
+
+def _prices(providers: Mapping[str, ProviderSettings]) -> dict[Link, Price]:
+    return {
+        Link(provider=name, model=model): known.price
+        for name, provider in providers.items()
+        for model, known in provider.models.items()
+        if known.price is not None
+    }
+
+
+def _time_limits(settings: Settings) -> TimeLimits:
+    chain = settings.chain
+    return TimeLimits(
+        connect_s=chain.connect_timeout, idle_s=chain.stream_idle_timeout, call_s=chain.call_timeout
+    )
+
+
+async def _until(stop: asyncio.Event, parts: tuple[asyncio.Task[None], ...]) -> None:
+    """Return when told to stop. A part that ends first takes the host with it."""
+    stopping = asyncio.create_task(stop.wait(), name="stop signal")
+    try:
+        done, _ = await asyncio.wait({stopping, *parts}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+    for part in done - {stopping}:
+        part.result()
+        raise RuntimeError(f"{part.get_name()} ended while the host was serving")
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

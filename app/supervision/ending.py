@@ -1,0 +1,56 @@
+"""How a run ends: its terminal event and, where it has one, its session's turn, in one append."""
+
+from app.faults import fault_point
+from app.store.event_log import Change, VersionConflict
+from app.store.stream_writer import Fenced
+from app.supervision.live_run import LiveRun
+from app.supervision.sessions import load_session
+from app.supervision.workbench import Workbench
+from domain.commands import CancelRun, CompleteRun, FailRun
+from domain.decide import decide
+from domain.ids import run_stream, session_stream
+from domain.session import turn_of
+
+Ending = CompleteRun | FailRun | CancelRun
+
+
+async def end_run(live: LiveRun, bench: Workbench, ending: Ending) -> None:
+    """End the run and return when that is committed. A failed turn does not become part of its session."""
+    fault_point("run.end.before")
+    created = live.run.created
+    session_id = created.session_id if created else None
+    if created is None or session_id is None or isinstance(ending, FailRun):
+        live.execute(ending)
+        await live.flush()
+    else:
+        await _end_with_turn(live, bench, ending, created.tenant, session_id)
+    fault_point("run.end.after")
+
+
+async def _end_with_turn(
+    live: LiveRun, bench: Workbench, ending: Ending, tenant: str, session_id: str
+) -> None:
+    await live.flush()
+    session = live.session
+    while True:
+        run_change = Change(
+            stream_id=run_stream(live.id),
+            expected=live.run.version,
+            tenant=tenant,
+            events=tuple(decide(live.run, ending)),
+        )
+        session_change = Change(
+            stream_id=session_stream(tenant, session_id),
+            expected=session.version,
+            tenant=tenant,
+            events=(turn_of(live.run),),
+        )
+        try:
+            await bench.log.append(run_change, session_change, patience_s=bench.store.outage_patience)
+        except VersionConflict as conflict:
+            if await bench.log.read_stream(run_stream(live.id), after=live.run.version, limit=1):
+                raise Fenced(run_stream(live.id)) from conflict
+            # Another run of the session ended first; this turn follows it.
+            session = await load_session(bench.log, tenant, session_id)
+        else:
+            return

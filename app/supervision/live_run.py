@@ -1,0 +1,55 @@
+"""A run while an actor owns it: its state in memory and the pen that writes its stream."""
+
+from datetime import datetime
+
+from app.store.stream_writer import StreamWriter
+from domain.commands import RunCommand
+from domain.decide import decide
+from domain.events import Event
+from domain.ids import DEFAULT_TENANT, RunId
+from domain.messages import Message
+from domain.run import Run, evolve
+from domain.session import Session
+
+
+class LiveRun:
+    """The state is ahead of the store by what `flush` has not confirmed; nobody outside may see that lead."""
+
+    def __init__(self, run: Run, session: Session, pen: StreamWriter, deadline: datetime) -> None:
+        self.run = run
+        self.session = session
+        self.deadline = deadline
+        self._pen = pen
+
+    @property
+    def id(self) -> RunId:
+        return self.run.id
+
+    @property
+    def tenant(self) -> str:
+        return self.run.created.tenant if self.run.created else DEFAULT_TENANT
+
+    @property
+    def conversation(self) -> tuple[Message, ...]:
+        """What the model is shown: the session's history, then this turn so far."""
+        return (*self.session.messages, *self.run.transcript)
+
+    def execute(self, command: RunCommand) -> None:
+        """Decide, evolve, and queue the facts for the log. Raise what the pen raises once it is lost."""
+        events = decide(self.run, command)
+        for event in events:
+            self.run = evolve(self.run, event)
+        if events:
+            self._pen.record(events)
+
+    async def flush(self) -> None:
+        """The durability barrier (EVENT-2): return when everything executed so far is committed."""
+        await self._pen.flush()
+
+    def show(self, event: Event) -> None:
+        """Let watchers see what will not be recorded by itself."""
+        self._pen.show(event)
+
+    def release(self) -> None:
+        """Give up the pen: from here on somebody else may write the stream."""
+        self._pen.close()

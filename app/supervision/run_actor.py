@@ -1,0 +1,117 @@
+"""The owner of one live run. It asks the domain what comes next, does it, and reports back."""
+
+import asyncio
+from typing import assert_never
+
+import msgspec
+
+from app.supervision.actor import Actor, Interrupted
+from app.supervision.ending import end_run
+from app.supervision.live_run import LiveRun
+from app.supervision.model_step import ModelStep
+from app.supervision.tool_step import ToolStep
+from app.supervision.workbench import Workbench
+from domain.agent import AgentDefinition
+from domain.commands import CancelRun, CompleteRun, FailRun, RequestCancel
+from domain.failure import ErrorClass, RunError
+from domain.ids import RunId
+from domain.turn import CallModel, CallTools, Complete, GiveUp, Rest, TurnLimits, next_action
+
+Ending = CompleteRun | FailRun | CancelRun
+
+
+class Cancel(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody wants the run to stop."""
+
+    reason: str = ""
+
+
+class PenLost(msgspec.Struct, frozen=True):
+    """The run's stream can no longer be written from here: it was closed elsewhere, or the store is gone."""
+
+    cause: BaseException
+
+
+class RunActor(Actor[Cancel | PenLost]):
+    """Told to cancel, it cancels its work, records what was in flight, and ends the run once (CANCEL-3)."""
+
+    def __init__(self, live: LiveRun, bench: Workbench, definition: AgentDefinition) -> None:
+        super().__init__()
+        self._live = live
+        self._bench = bench
+        self._limits = TurnLimits(max_steps=bench.turn.max_steps)
+        self._deadline: asyncio.Timeout | None = None
+        self._model_step = ModelStep(live, bench, definition)
+        self._tool_step = ToolStep(live, bench, definition, self._stopping)
+
+    @property
+    def run_id(self) -> RunId:
+        return self._live.id
+
+    @property
+    def tenant(self) -> str:
+        return self._live.tenant
+
+    async def run(self) -> None:
+        """Take the run to its end. Fenced and StoreUnavailable leave it open: somebody else must close it."""
+        ending = await self._turn()
+        await end_run(self._live, self._bench, ending)
+
+    async def _turn(self) -> Ending:
+        timeout_s = self._bench.turn.timeout
+        self._deadline = asyncio.timeout(timeout_s)
+        try:
+            with self.interruptible():
+                async with self._deadline:
+                    return await self._steps()
+        except Interrupted:
+            return self._heed_mail() or CompleteRun()
+        except TimeoutError:
+            if not self._deadline.expired():
+                raise
+            return FailRun(error=_deadline_passed(timeout_s))
+
+    async def _steps(self) -> Ending:
+        while True:
+            match next_action(self._live.run, self._limits):
+                case CallModel(step=step):
+                    error = await self._model_step.perform(step)
+                    if error is not None:
+                        return FailRun(error=error)
+                case CallTools(calls=calls):
+                    together = self._bench.tool_loop.allow_concurrent_tool_calls
+                    await self._tool_step.perform(calls if together else calls[:1])
+                case GiveUp(error=error):
+                    return FailRun(error=error)
+                case Complete() | Rest():
+                    return CompleteRun()
+                case action:
+                    assert_never(action)
+
+    def _stopping(self) -> bool:
+        """Whether the work is being unwound on purpose. What was asked is recorded before what came of it."""
+        return self._heed_mail() is not None or (self._deadline is not None and self._deadline.expired())
+
+    def _heed_mail(self) -> CancelRun | None:
+        for message in self.mail:
+            match message:
+                case PenLost(cause=cause):
+                    raise cause
+                case Cancel(reason=reason):
+                    self._live.execute(RequestCancel(reason=reason))
+                    return CancelRun(reason=reason)
+                case _:
+                    assert_never(message)
+        return None
+
+    def release(self) -> None:
+        """Give up the pen."""
+        self._live.release()
+
+
+def _deadline_passed(timeout_s: float) -> RunError:
+    return RunError(
+        message=f"the run did not end within {timeout_s:g} s; turn.timeout raises the limit",
+        type="deadline_exceeded",
+        error_class=ErrorClass.TIMEOUT,
+    )

@@ -1,0 +1,137 @@
+"""Starts runs on this host and takes requests about them."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from app.db.errors import StoreUnavailable
+from app.identity import new_run_id
+from app.registry import Catalog
+from app.store.event_log import Change
+from app.store.stream_writer import StreamWriter
+from app.supervision.live_run import LiveRun
+from app.supervision.roster import Roster
+from app.supervision.run_actor import Cancel, PenLost, RunActor
+from app.supervision.runs import Runs
+from app.supervision.sessions import load_session
+from app.supervision.supervisor import NEVER_BEGUN, Supervisor
+from app.supervision.workbench import Workbench
+from domain.agent import AgentDefinition
+from domain.commands import CreateRun, StartRun
+from domain.decide import RunAlreadyEnded, decide
+from domain.errors import Conflict
+from domain.events import Event, Recorded, RunEvent
+from domain.ids import DEFAULT_TENANT, RunId, Version, run_stream
+from domain.messages import Message
+from domain.parameters import instantiate
+from domain.run import Run, evolve
+from domain.session import Session
+
+# A new submission waits this long for a store that has just gone before it is refused (EVENT-8).
+ADMISSION_PATIENCE_S = 2.0
+
+
+class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission that has passed admission."""
+
+    tenant: str
+    agent: str
+    messages: tuple[Message, ...]
+    session_id: str | None = None
+    parameters: dict[str, Any] = {}
+    streaming: bool = False
+
+
+class RunNotHere(Conflict):
+    """The run is live, but no actor of this host owns it. Send the request to its owner."""
+
+    code = "run_not_here"
+
+    def __init__(self, run_id: RunId) -> None:
+        super().__init__(f"run {run_id} is not running on this host")
+
+
+class RunService:
+    """What the outside may do with runs."""
+
+    def __init__(
+        self, *, catalog: Catalog, bench: Workbench, runs: Runs, roster: Roster, supervisor: Supervisor
+    ) -> None:
+        self._catalog = catalog
+        self._bench = bench
+        self._runs = runs
+        self._roster = roster
+        self._supervisor = supervisor
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def start(self, request: StartRequest) -> RunId:
+        """Open the run and give it its actor. When this returns, the run is kept and running.
+
+        Raise AgentNotFound, BadParameter, or StoreUnavailable; then nothing was begun.
+        """
+        definition = instantiate(self._catalog.agent(request.agent), request.parameters)
+        session = await load_session(self._bench.log, request.tenant, request.session_id)
+        run, events = self._opened(request, definition, session)
+        change = Change(
+            stream_id=run_stream(run.id), expected=Version(0), tenant=request.tenant, events=events
+        )
+        try:
+            await self._bench.log.append(change, patience_s=ADMISSION_PATIENCE_S)
+        except StoreUnavailable:
+            self._close_in_background(run.id)
+            raise
+        self._roster.start(self._actor(run, session, definition))
+        return run.id
+
+    async def cancel(self, tenant: str, run_id: RunId, reason: str = "") -> None:
+        """Reach the run's owner (CANCEL-1). Raise RunNotFound, RunAlreadyEnded or RunNotHere."""
+        actor = self._roster.find(run_id)
+        if actor is not None and actor.tenant == tenant:
+            actor.tell(Cancel(reason=reason))
+            return
+        run = await self._runs.load(run_id, tenant)
+        raise RunAlreadyEnded(run_id, run.status) if run.status.ended else RunNotHere(run_id)
+
+    async def load(self, tenant: str, run_id: RunId) -> list[Recorded[RunEvent]]:
+        """Every event of the tenant's run so far. Raise RunNotFound."""
+        return await self._runs.history(run_id, tenant)
+
+    def _opened(
+        self, request: StartRequest, definition: AgentDefinition, session: Session
+    ) -> tuple[Run, tuple[Event, ...]]:
+        run, events = Run(id=new_run_id()), []
+        create = CreateRun(
+            tenant=request.tenant,
+            agent=request.agent,
+            input=request.messages,
+            parameters=request.parameters,
+            session_id=request.session_id,
+            streaming=request.streaming,
+        )
+        start = StartRun(host=self._bench.host, definition=definition, session_version=session.version)
+        for command in (create, start):
+            for event in decide(run, command):
+                run = evolve(run, event)
+                events.append(event)
+        return run, tuple(events)
+
+    def _actor(self, run: Run, session: Session, definition: AgentDefinition) -> RunActor:
+        pen = StreamWriter(
+            self._bench.log,
+            run_stream(run.id),
+            version=run.version,
+            tenant=run.created.tenant if run.created else DEFAULT_TENANT,
+            patience_s=self._bench.store.outage_patience,
+        )
+        deadline = datetime.now(UTC) + timedelta(seconds=self._bench.turn.timeout)
+        actor = RunActor(LiveRun(run, session, pen, deadline), self._bench, definition)
+        pen.on_lost = lambda cause: actor.tell(PenLost(cause))
+        return actor
+
+    def _close_in_background(self, run_id: RunId) -> None:
+        """The refused run may have been kept all the same. Nobody works on it, so it must not stay open."""
+        task = asyncio.create_task(self._supervisor.close(run_id, NEVER_BEGUN))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)

@@ -1,0 +1,69 @@
+"""Runs the actors of live runs. A crash is logged once, here, and answered here."""
+
+import asyncio
+import logging
+import random
+
+from app.db.errors import StoreUnavailable
+from app.store.stream_writer import Fenced
+from app.supervision.run_actor import RunActor
+from app.supervision.runs import Runs
+from domain.commands import FailRun
+from domain.decide import RunAlreadyEnded
+from domain.errors import NotFound
+from domain.failure import ErrorClass, RunError
+from domain.ids import RunId
+
+log = logging.getLogger(__name__)
+
+CRASHED = RunError(
+    message="the run's actor crashed; the host's log has the cause under this run's id",
+    type="internal_error",
+    error_class=ErrorClass.INTERNAL,
+)
+STORE_LOST = RunError(
+    message="the event store could not be reached for longer than store.outage_patience",
+    type="store_unavailable",
+    error_class=ErrorClass.INFRASTRUCTURE,
+)
+NEVER_BEGUN = RunError(
+    message="the run was recorded but could not be acknowledged, so it was never begun",
+    type="interrupted",
+    error_class=ErrorClass.INFRASTRUCTURE,
+)
+
+
+class Supervisor:
+    """Sees each actor to its end, and closes what an actor could not close itself."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    async def supervise(self, actor: RunActor) -> None:
+        """Run one actor. Whatever happens to it, its run does not stay open while this host lives."""
+        try:
+            await actor.run()
+        except Fenced:
+            log.warning("run.fenced", extra={"run_id": str(actor.run_id)})
+        except StoreUnavailable:
+            log.error("run.store_lost", extra={"run_id": str(actor.run_id)})
+            await self.close(actor.run_id, STORE_LOST)
+        except Exception:
+            log.exception("run.crashed", extra={"run_id": str(actor.run_id)})
+            await self.close(actor.run_id, CRASHED)
+        finally:
+            actor.release()
+
+    async def close(self, run_id: RunId, error: RunError) -> None:
+        """End a run that nothing works on any more, however long the store takes to come back."""
+        pause_s = 0.1
+        while True:
+            try:
+                await self._runs.execute(run_id, FailRun(error=error))
+            except (RunAlreadyEnded, NotFound):
+                return
+            except StoreUnavailable:
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311 - jitter, not a secret
+                pause_s = min(pause_s * 2, 5.0)
+            else:
+                return

@@ -1,0 +1,139 @@
+"""The tool calls that a reply asked for: each invoked on record, run, and its result on record."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from app.faults import fault_point
+from app.supervision.live_run import LiveRun
+from app.supervision.workbench import Workbench
+from app.tools.context import ToolContext
+from app.tools.registry import Tool
+from app.tools.runner import ToolError, ToolFinished, ToolLeftBehind, ToolOutput
+from domain.agent import AgentDefinition
+from domain.commands import InvokeTool, RecordToolFailure, RecordToolOutput, RecordUnknownOutcome
+from domain.events import ToolFailure
+from domain.ledger import call_key, canonical_arguments
+from domain.messages import AssistantMessage, ToolCall
+
+CANCELLED = "The call was cancelled before it had a result."
+
+
+class ToolStep:
+    """Performs the tool calls of one run. `stopping` says whether the run is being ended on purpose."""
+
+    def __init__(
+        self, live: LiveRun, bench: Workbench, definition: AgentDefinition, stopping: Callable[[], bool]
+    ) -> None:
+        self._live = live
+        self._bench = bench
+        self._allowed = frozenset(definition.tools)
+        self._stopping = stopping
+
+    async def perform(self, calls: Sequence[ToolCall]) -> None:
+        """Get a result for each call; several run at the same time."""
+        ready = [(call, tool) for call in calls if (tool := self._prepare(call)) is not None]
+        await self._live.flush()  # ToolInvoking is committed before the body starts (EVENT-2)
+        if len(ready) == 1:
+            await self._run(*ready[0])
+        elif ready:
+            await self._run_together(ready)
+
+    def _prepare(self, call: ToolCall) -> Tool | None:
+        tool = self._bench.tools.get(call.name) if call.name in self._allowed else None
+        if tool is None:
+            known = ", ".join(sorted(self._allowed)) or "none"
+            output = f"There is no tool {call.name!r}. Tools that may be called: {known}."
+            self._live.execute(
+                RecordToolFailure(call_id=call.id, failure=ToolFailure.UNKNOWN_TOOL, output=output)
+            )
+            return None
+        self._live.execute(
+            InvokeTool(
+                call_id=call.id,
+                effect=tool.effect,
+                call_key=self._key(call),
+                safe_to_repeat=tool.safe_to_repeat,
+            )
+        )
+        return tool
+
+    async def _run_together(self, ready: Sequence[tuple[ToolCall, Tool]]) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for call, tool in ready:
+                    group.create_task(self._run(call, tool))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+
+    async def _run(self, call: ToolCall, tool: Tool) -> None:
+        fault_point("tool.body.before")
+        try:
+            outcome = await self._bench.tool_runner.run(
+                tool, call.arguments, self._context(call, self._key(call))
+            )
+        except asyncio.CancelledError as cancelled:
+            self._unwound(call, cancelled)
+            raise
+        fault_point("tool.body.after")
+        self._record(call, outcome)
+
+    def _unwound(self, call: ToolCall, cancelled: asyncio.CancelledError) -> None:
+        """What the call came to when it was cancelled. A host that stops leaves it without a result."""
+        match cancelled:
+            case ToolFinished(outcome=outcome):
+                self._record(call, outcome)
+            case ToolLeftBehind() if self._stopping():
+                self._live.execute(RecordUnknownOutcome(call_id=call.id, reason=str(cancelled)))
+                self._bench.metrics.tool_calls.labels(call.name, "left_behind").inc()
+            case _ if self._stopping():
+                self._record(call, ToolError(failure=ToolFailure.CANCELLED, text=CANCELLED))
+            case _:
+                pass
+
+    def _record(self, call: ToolCall, outcome: ToolOutput | ToolError) -> None:
+        command: RecordToolOutput | RecordToolFailure
+        if isinstance(outcome, ToolOutput):
+            command = RecordToolOutput(
+                call_id=call.id,
+                output=outcome.text,
+                duration_ms=outcome.duration_ms,
+                truncated=outcome.truncated,
+            )
+        else:
+            command = RecordToolFailure(
+                call_id=call.id,
+                failure=outcome.failure,
+                output=outcome.text,
+                duration_ms=outcome.duration_ms,
+            )
+        self._live.execute(command)
+        ended = "returned" if isinstance(outcome, ToolOutput) else outcome.failure
+        self._bench.metrics.tool_calls.labels(call.name, ended).inc()
+        self._bench.metrics.tool_call_seconds.labels(call.name).observe(outcome.duration_ms / 1000)
+
+    def _key(self, call: ToolCall) -> str:
+        return call_key(self._live.id, call.name, canonical_arguments(call.arguments), self._occurrence(call))
+
+    def _occurrence(self, call: ToolCall) -> int:
+        """How many calls of this turn, this one's elders, are the same call: 0 for the first."""
+        wanted = (call.name, canonical_arguments(call.arguments))
+        elders = 0
+        for message in self._live.run.transcript:
+            if not isinstance(message, AssistantMessage):
+                continue
+            for other in message.tool_calls:
+                if other is call:
+                    return elders
+                elders += (other.name, canonical_arguments(other.arguments)) == wanted
+        return elders
+
+    def _context(self, call: ToolCall, key: str) -> ToolContext:
+        created = self._live.run.created
+        return ToolContext(
+            tenant=self._live.tenant,
+            run_id=self._live.id,
+            session_id=created.session_id if created else None,
+            call_id=call.id,
+            call_key=key,
+            deadline=self._live.deadline,
+        )

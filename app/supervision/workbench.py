@@ -1,0 +1,32 @@
+"""What every actor of a host works with. Built once, by the composition root."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.metrics import Metrics
+from app.models.port import ModelAdapter
+from app.settings import ChainSettings, RecordingSettings, StoreSettings, ToolLoopSettings, TurnSettings
+from app.store.event_log import EventLog
+from app.tools.registry import ToolRegistry
+from app.tools.runner import ToolRunner
+from domain.agent import Link
+from domain.pricing import Price
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workbench:
+    """Shared by all actors; holds no state of any run."""
+
+    host: str
+    log: EventLog
+    adapters: Mapping[str, ModelAdapter]
+    prices: Mapping[Link, Price]
+    currency: str
+    tools: ToolRegistry
+    tool_runner: ToolRunner
+    metrics: Metrics
+    turn: TurnSettings
+    tool_loop: ToolLoopSettings
+    chain: ChainSettings
+    recording: RecordingSettings
+    store: StoreSettings
