@@ -66,7 +66,6 @@ def _runs(pid: int) -> bool:
     except PermissionError:
         pass  # it lives, under another user
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state != "Z" and b"postgres" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"postgres" in Path(f"/proc/{pid}/cmdline").read_bytes()  # a zombie's is empty
     except OSError:
-        return not Path("/proc/self/stat").exists()  # no procfs: believe the signal
+        return not Path("/proc/self/cmdline").exists()  # no procfs: believe the signal
