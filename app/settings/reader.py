@@ -52,6 +52,7 @@ class Reader:
 
     def _entry(self, name: str, entry: Any, item: Any, path: Path) -> Any:
         """An entry of a map. The key is its name, where it has one."""
+        entry = _meant(entry, Any) if isinstance(entry, FromEnvironment) else entry
         if isinstance(entry, dict) and "name" in item.__struct_fields__:
             if "name" in entry:
                 self.problems.append(((*path, "name"), f"is unknown; the name is {name!r} already"))

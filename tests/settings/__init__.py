@@ -1,0 +1,1 @@
+"""Settings: files, the environment, durations, relations."""
