@@ -53,7 +53,7 @@ async def nobody_keeps(home: Path) -> None:
 async def nothing_runs(home: Path) -> None:
     await nobody_keeps(home)
     async with asyncio.timeout(PATIENCE_S):
-        while postmaster.find(home / "cluster"):  # noqa: ASYNC110 - another process, no event
+        while postmaster.find(home / "cluster"):
             await asyncio.sleep(0.01)
 
 
