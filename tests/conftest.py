@@ -12,6 +12,7 @@ from app.db import embedded
 from app.db.embedded import EmbeddedPostgres
 from app.db.migrate import migrate
 from app.db.pool import open_pool
+from tests.hosts import host_of as host_of
 
 TEMPLATE = "tracon_template"
 _numbers = itertools.count(1)

@@ -1,0 +1,72 @@
+"""Whole hosts for tests: real settings, a real database, real HTTP, opened by the composition root."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.application import AppDefinitions
+from app.main import Host, HostOptions, open_host
+from app.settings.load import load_settings
+from app.supervision.run_service import StartRequest
+from app.tools.tool import Tool
+from domain.agent import AgentDefinition
+from domain.events import Event, Recorded, RunCancelled, RunCompleted, RunFailed
+from domain.ids import DEFAULT_TENANT, RunId, run_stream
+from domain.messages import UserMessage
+
+OpenHost = Callable[..., Awaitable[Host]]
+
+ENDS = (RunCompleted, RunFailed, RunCancelled)
+
+
+@pytest.fixture
+async def host_of(database: str, tmp_path: Path) -> AsyncIterator[OpenHost]:
+    """Open any number of hosts on the test's database, each from settings in TOML."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(
+            toml: str, *, tools: tuple[Tool, ...] = (), agents: tuple[AgentDefinition, ...] = ()
+        ) -> Host:
+            file = tmp_path / "tracon.toml"
+            file.write_text(toml)
+            settings = load_settings(file, {"TRACON_DSN": database, "TRACON_SERVER__PORT": "0"})
+            app = AppDefinitions(tools=tools, agents=agents)
+            options = HostOptions(settings=settings, app=app, data_dir=tmp_path / "unused")
+            return await stack.enter_async_context(open_host(options))
+
+        yield opened
+
+
+def scripted(models: str, agents: str = "", more: str = "") -> str:
+    """Settings with one scripted provider, `script`, tables of models and of agents."""
+    return f'{more}\n[providers.script]\ntype = "scripted"\n{models}\n{agents}\n'
+
+
+async def start(host: Host, agent: str, text: str = "hello", **more: object) -> RunId:
+    """Submit a message to an agent of the host."""
+    request = StartRequest(tenant=DEFAULT_TENANT, agent=agent, messages=(UserMessage(content=text),))
+    return await host.services.runs.start(msgspec.structs.replace(request, **more))
+
+
+async def follow(
+    host: Host, run_id: RunId, until: type[Event] | tuple[type[Event], ...] = ENDS
+) -> list[Recorded[Event]]:
+    """The run's events up to the first of a kind, or up to its end."""
+    seen: list[Recorded[Event]] = []
+    async for batch in host.services.log.follow(run_stream(run_id), 0):
+        seen += batch
+        if any(isinstance(recorded.event, until) for recorded in batch):
+            return seen
+    raise AssertionError("a stream is followed for ever")
+
+
+def kinds(recorded: list[Recorded[Event]]) -> list[str]:
+    """The events' types, in order."""
+    return [type(one.event).__name__ for one in recorded]
+
+
+def only(recorded: list[Recorded[Event]], kind: type[Event]) -> list[Event]:
+    return [one.event for one in recorded if isinstance(one.event, kind)]
