@@ -32,3 +32,9 @@ async def http() -> AsyncIterator[HttpSession]:
 async def chat(upstream: Upstream, http: HttpSession) -> ModelAdapter:
     settings = ProviderSettings(type="openai", base_url=f"{upstream.url}/v1", api_key_env="KEY")
     return build("primary", settings, http, {"KEY": KEY})
+
+
+@pytest.fixture
+async def other_chat(upstream: Upstream, http: HttpSession) -> ModelAdapter:
+    """A second provider over the same client."""
+    return build("backup", ProviderSettings(type="openai", base_url=f"{upstream.url}/v1"), http, {})

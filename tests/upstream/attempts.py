@@ -27,9 +27,16 @@ class AttemptLog:
 
     def __init__(self) -> None:
         self._attempts: list[Attempt] = []
+        self._grown = asyncio.Event()
 
     def add(self, attempt: Attempt) -> None:
         self._attempts.append(attempt)
+        self._grown.set()
+        self._grown = asyncio.Event()
+
+    async def changed(self) -> None:
+        """Wait for the next attempt."""
+        await self._grown.wait()
 
     def of(self, model: str) -> list[Attempt]:
         return [attempt for attempt in self._attempts if attempt.model == model]

@@ -301,10 +301,14 @@ async def _(exchange: Exchange) -> None:
 
 @model("comments-only")
 async def _(exchange: Exchange) -> None:
-    """A proxy that keeps a dead answer alive."""
+    """A proxy that keeps a dead answer alive; unstreamed, with white space."""
     await exchange.open()
+    sign_of_life = b": still here\n\n"
+    if not exchange.streamed:
+        await exchange.half_a_body(0)
+        sign_of_life = b" "
     while True:
-        await exchange.send(b": still here\n\n")
+        await exchange.send(sign_of_life)
         await exchange.pause(0.02)
 
 

@@ -117,15 +117,15 @@ class Exchange:
         self._transport().close()
         await self._gone()
 
-    async def half_a_body(self) -> None:
-        """Unstreamed: the first half of the answer, under a Content-Length for all of it."""
+    async def half_a_body(self, share: float = 0.5) -> None:
+        """Unstreamed: the first part of the answer, under a Content-Length for all of it."""
         if self.streamed:
             return
         body = self.family.whole(self.attempt.model, self.answer)
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         response.content_length = len(body)
         await response.prepare(self.request)
-        await response.write(body[: len(body) // 2])
+        await response.write(body[: int(len(body) * share)])
         self.response = response
 
     async def pause(self, seconds: float) -> None:

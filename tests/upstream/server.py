@@ -47,6 +47,12 @@ class Upstream:
         assert self._runner.server is not None
         return len(self._runner.server.connections)
 
+    async def deserted(self, within_s: float = 5.0) -> None:
+        """Wait until no connection is open. The server's own list has no event to wait for."""
+        async with asyncio.timeout(within_s):
+            while self.connections:
+                await asyncio.sleep(0.005)
+
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         family = _FAMILIES[request.path]
         attempt = await _attempt(request, family)
