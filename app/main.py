@@ -58,6 +58,7 @@ class Host:
 
     url: str
     services: Services
+    bench: Workbench
     roster: Roster
     parts: tuple[asyncio.Task[None], ...]
 
@@ -117,7 +118,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         url = await stack.enter_async_context(listen(build_application(services), listener))
         watching = asyncio.create_task(event_log.watch(), name="event log")
         stack.push_async_callback(_cancelled, watching)
-        yield Host(url=url, services=services, roster=roster, parts=(projecting, watching))
+        yield Host(url=url, services=services, bench=bench, roster=roster, parts=(projecting, watching))
 
 
 @asynccontextmanager

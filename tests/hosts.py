@@ -28,11 +28,15 @@ async def host_of(database: str, tmp_path: Path) -> AsyncIterator[OpenHost]:
     async with AsyncExitStack() as stack:
 
         async def opened(
-            toml: str, *, tools: tuple[Tool, ...] = (), agents: tuple[AgentDefinition, ...] = ()
+            toml: str,
+            *,
+            tools: tuple[Tool, ...] = (),
+            agents: tuple[AgentDefinition, ...] = (),
+            dsn: str = database,
         ) -> Host:
             file = tmp_path / "tracon.toml"
             file.write_text(toml)
-            settings = load_settings(file, {"TRACON_DSN": database, "TRACON_SERVER__PORT": "0"})
+            settings = load_settings(file, {"TRACON_DSN": dsn, "TRACON_SERVER__PORT": "0"})
             app = AppDefinitions(tools=tools, agents=agents)
             options = HostOptions(settings=settings, app=app, data_dir=tmp_path / "unused")
             return await stack.enter_async_context(open_host(options))
