@@ -1,0 +1,54 @@
+"""`tracon check-config`."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from app.cli import options
+from app.models.adapters import ProviderMisconfigured, build
+from app.models.http import HttpSession
+from app.registry import Catalog, load_app
+from app.settings.profiles import Profile
+from app.settings.whole import Settings
+
+
+@click.command("check-config")
+@options.config
+@options.app
+@options.profile
+def check_config(config: Path | None, app_source: str | None, profile: Profile | None) -> None:
+    """Check settings, tools and agents without starting anything."""
+    settings = options.settings_of(config, profile=profile)
+    catalog = Catalog.build(settings, load_app(app_source))
+    _list("providers", (_provider(name, settings) for name in settings.providers))
+    _list("agents", (f"{agent.name} ({agent.links[0]})" for agent in catalog.agents()))
+    _list("tools", (_tool(name, catalog) for name in catalog.tools.names()))
+    for warning in (*_missing_here(settings), *settings.warnings()):
+        click.echo(f"warning: {warning}", err=True)
+    click.echo("everything fits together")
+
+
+def _missing_here(settings: Settings) -> Iterator[str]:
+    """What the settings need of the machine, such as keys, and this one does not have."""
+    http = HttpSession()
+    for name, provider in settings.providers.items():
+        try:
+            build(name, provider, http)
+        except ProviderMisconfigured as error:
+            yield str(error)
+
+
+def _list(title: str, entries: Iterable[str]) -> None:
+    click.echo(f"{title}: {', '.join(entries) or 'none'}")
+
+
+def _provider(name: str, settings: Settings) -> str:
+    provider = settings.providers[name]
+    models = ", ".join(provider.models) or "any model"
+    return f"{name} ({provider.type}: {models})"
+
+
+def _tool(name: str, catalog: Catalog) -> str:
+    tool = catalog.tools.get(name)
+    return f"{name} ({tool.effect})" if tool else name

@@ -1,0 +1,73 @@
+"""`tracon serve`."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import click
+import msgspec
+
+from app import faults, logs
+from app.cli import options
+from app.cli.failures import Refused
+from app.main import HostOptions
+from app.main import serve as run_host
+from app.registry import load_app
+from app.settings.profiles import Profile
+from app.settings.whole import Settings
+
+
+@click.command()
+@options.config
+@options.app
+@click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65535), help="0 takes any free port.  [default: 8080]")
+@options.data_dir
+@options.dsn
+@options.profile
+@options.log_level
+def serve(
+    config: Path | None,
+    app_source: str | None,
+    host: str | None,
+    port: int | None,
+    data_dir: Path,
+    dsn: str | None,
+    profile: Profile | None,
+    log_level: str,
+) -> None:
+    """Run the service until SIGTERM. Prints its URL when it is ready; logs go to standard error."""
+    logs.configure(log_level)
+    _rehearse(os.environ.get("TRACON_FAULT"))
+    settings = _listening(options.settings_of(config, dsn=dsn, profile=profile), host, port)
+    host_options = HostOptions(settings=settings, app=load_app(app_source), data_dir=data_dir)
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
+        runner.run(run_host(host_options, ready=_tell))
+
+
+def _listening(settings: Settings, host: str | None, port: int | None) -> Settings:
+    """The settings with the address that the command line names, if it names one."""
+    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    return msgspec.structs.replace(settings, server=msgspec.structs.replace(settings.server, **given))
+
+
+def _rehearse(fault: str | None) -> None:
+    """Arm the crash that a test or a drill asks for."""
+    try:
+        if fault:
+            faults.arm(fault)
+    except ValueError as error:
+        raise Refused(f"TRACON_FAULT: {error}") from error
+
+
+def _tell(url: str) -> None:
+    click.echo(f"Tracon is ready at {url}")
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's, where there is a build of it."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
