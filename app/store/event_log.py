@@ -56,7 +56,6 @@ class EventLog:
         self._notifier = Notifier(pool, host)
         self._wakeups = Wakeups(listen, host)
         self._remote = RemoteStreams(self._reader, self._feed, self._wakeups)
-        self._writing: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
@@ -68,9 +67,8 @@ class EventLog:
 
     def start(self) -> None:
         """Return at once: a store that is away is waited for by those who need it."""
-        self._writing = _task(self._writer.run(), "event-writer")
         self._tasks = [
-            self._writing,
+            _task(self._writer.run(), "event-writer"),
             _task(self._notifier.run(), "event-notifier"),
             _task(self._wakeups.run(), "event-wakeups"),
             _task(self._remote.run(), "event-remote-streams"),
@@ -78,9 +76,7 @@ class EventLog:
 
     async def close(self) -> None:
         """Settle what was submitted, if the store lets us, then stop."""
-        self._writer.close()
-        if self._writing:
-            await asyncio.wait([self._writing], timeout=_CLOSE_PATIENCE_S)
+        await self._writer.drain(_CLOSE_PATIENCE_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -31,8 +31,8 @@ class EventMapper(Mapper[UUID]):
     """Encode, compress, encrypt; and the reverse.
 
     `compress` decides about new rows only: whether a row is compressed shows in its first byte. A `key`
-    (16, 24 or 32 bytes, raw or as base64) has to be in force from the first event on, for a row that is not
-    encrypted under it is refused.
+    (16, 24 or 32 bytes, or as text their base64) has to be in force from the first event on, for a row that
+    is not encrypted under it is refused.
     """
 
     def __init__(
@@ -116,13 +116,13 @@ class _NoTranscoder(Transcoder):
 def _cipher(key: bytes | str) -> AESCipher:
     size = len(raw := _raw(key))
     if size not in AESCipher.KEY_SIZES:
-        raise ValueError(f"an encryption key has 16, 24 or 32 bytes, not {size}; base64 of that is fine too")
+        raise ValueError(f"an encryption key has 16, 24 or 32 bytes, not {size}")
     encoded = base64.b64encode(raw).decode()
     return AESCipher(Environment(env={AESCipher.CIPHER_KEY: encoded}))
 
 
 def _raw(key: bytes | str) -> bytes:
-    if isinstance(key, bytes) and len(key) in AESCipher.KEY_SIZES:
+    if isinstance(key, bytes):
         return key
     try:
         return base64.b64decode(key, validate=True)

@@ -80,7 +80,7 @@ class GroupCommitWriter:
         return append.outcome
 
     async def run(self) -> None:
-        """Write until closed. However this ends, nobody is left waiting."""
+        """Write for ever. However this ends, nobody is left waiting."""
         try:
             await self._write_all()
         finally:
@@ -88,10 +88,12 @@ class GroupCommitWriter:
             self._link.close()
             self._fail_all(StoreUnavailable("this host is writing no more"))
 
-    def close(self) -> None:
-        """Take nothing more; `run` returns when what was taken is settled."""
+    async def drain(self, at_most_s: float) -> None:
+        """Take nothing more, and wait for what was taken."""
         self._closing = True
-        self._wake.set()
+        outcomes = [append.outcome for append in (*self._unanswered, *self._queue)]
+        if outcomes:
+            await asyncio.wait(outcomes, timeout=at_most_s)
 
     async def _write_all(self) -> None:
         while True:
@@ -99,8 +101,6 @@ class GroupCommitWriter:
             self._unanswered = self._unanswered or self._queue.take()
             if self._unanswered:
                 await self._settle(connection)
-            elif self._closing:
-                return
             else:
                 self._wake.clear()
                 await self._wake.wait()

@@ -42,5 +42,5 @@ async def collect(pages: AsyncIterator[list[Recorded[Event]]], count: int) -> li
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     """Wait for something of the server's that cannot be subscribed to."""
     async with asyncio.timeout(PATIENCE_S):
-        while not await condition():  # noqa: ASYNC110 - the server has no event of ours
+        while not await condition():
             await asyncio.sleep(0.002)
