@@ -16,7 +16,7 @@ import asyncpg
 import msgspec
 
 from projections.base import LogReader, Projection
-from projections.positions import advance, claim, position_of
+from projections.positions import advance, claim, open_position, position_of
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ class Projector:
         self._reader = reader
         self._pace = pace or Pace()
         self._page = self._pace.page
+        self._opened = False
         self._failures = 0
         self._told: set[str] = set()
         self._due = asyncio.Event()
@@ -68,6 +69,11 @@ class Projector:
     @property
     def name(self) -> str:
         return self._projection.name
+
+    @property
+    def failing(self) -> bool:
+        """Whether it cannot go on, as far as this host has tried."""
+        return bool(self._told)
 
     def nudge(self) -> None:
         """There may be news."""
@@ -88,8 +94,11 @@ class Projector:
 
     async def fold_page(self) -> Progress:
         """One attempt: a page is folded and committed whole, or not at all."""
+        if not self._opened:
+            await open_position(self._pool, self.name)
         async with self._pool.acquire() as conn, conn.transaction():
             position = await claim(conn, self.name)
+            self._opened = position is not None  # or the row is gone, which looks the same
             if position is None:
                 return Progress.TAKEN
             page = await self._reader.read_page(position, self._page)

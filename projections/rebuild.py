@@ -6,7 +6,7 @@ import asyncpg
 import msgspec
 
 from projections.base import LogReader, Projection
-from projections.positions import advance, hold
+from projections.positions import advance, hold, open_position
 
 PAGE = 2000
 
@@ -35,6 +35,7 @@ async def rebuild(
     waits; but it would give every view two names, and a crash would leave half of one to be found and cleared
     away. What the log got meanwhile is the projectors' to fold.
     """
+    await open_position(pool, projection.name)
     async with pool.acquire() as conn, conn.transaction():
         await hold(conn, projection.name)
         end = await reader.end_position()

@@ -77,6 +77,10 @@ class Views:
             rows = await self._pool.fetch(sql("lags"), list(self._projectors))
         return {row["name"]: Lag(events=row["events"], seconds=row["seconds"]) for row in rows}
 
+    def failing(self) -> dict[str, bool]:
+        """By name, whether this host was last seen unable to fold it."""
+        return {name: projector.failing for name, projector in self._projectors.items()}
+
     async def _pass_on_the_bell(self) -> None:
         with self._reader.bell() as bell:
             while True:

@@ -1,0 +1,170 @@
+"""Random histories of several runs, interleaved: only facts that decisions really led to."""
+
+from datetime import timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from hypothesis import strategies as st
+
+from domain import commands as c
+from domain.decide import decide
+from domain.events import Event, FinishReason, Recorded, ToolEffect, ToolFailure
+from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, RunError
+from domain.ids import RunId, StreamId, Version, session_stream
+from domain.messages import AssistantMessage, ToolCall, Usage
+from domain.run import OpenCall, Run, evolve
+from domain.session import turn_of
+from projections.base import Fact
+from tests.domain.facts import DEFINITION, QUESTION
+from tests.projections.story import NOON
+
+TENANTS = ("acme", "zebra")
+_LINKS = st.sampled_from([("primary", "small"), ("backup", "big")])
+_TEXTS = st.sampled_from(["It ships.", "null \0 byte", "ünï\U0001f600"])
+_ERROR = RunError(message="no link \0 left", type="chain_exhausted", error_class=ErrorClass.PROVIDER)
+_DOWN = CallFailure(kind=FailureKind.STATUS, message="overloaded", status=503)
+_USAGES = st.builds(
+    Usage,
+    input_tokens=st.integers(0, 10**6),
+    output_tokens=st.integers(0, 10**6),
+    cached_input_tokens=st.integers(0, 10**6),
+    reasoning_tokens=st.integers(0, 10**6),
+)
+_COSTS = st.none() | st.decimals(0, 10**6, places=9) | st.sampled_from([Decimal("1E+3"), Decimal("0E-8")])
+
+
+class _World:
+    """What has happened so far."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.facts: list[Fact] = []
+        self.runs = [Run(id=RunId(UUID(int=number + 1))) for number in range(draw(st.integers(1, 4)))]
+        self.sequences: dict[UUID, int] = {}
+        self.tenants = {run.id: draw(st.sampled_from(TENANTS)) for run in self.runs}
+        self.now = NOON
+        self.position = 0
+
+    def step(self) -> None:
+        number = self.draw(st.integers(0, len(self.runs) - 1))
+        run = self.runs[number]
+        if run.status.ended:
+            return
+        for event in decide(run, self.draw(_next_command(run, self.tenants[run.id]))):
+            run = evolve(run, event)
+            self.record(StreamId(run.id), self.tenants[run.id], event)
+        self.runs[number] = run
+        if run.status.ended and run.created and run.created.session_id:
+            tenant = self.tenants[run.id]
+            self.record(session_stream(tenant, run.created.session_id), tenant, turn_of(run))
+
+    def record(self, stream_id: StreamId, tenant: str, event: Event) -> None:
+        self.sequences[stream_id] = sequence = self.sequences.get(stream_id, 0) + 1
+        self.now += timedelta(minutes=self.draw(st.sampled_from([0, 1, 600])))
+        self.position += self.draw(st.integers(1, 3))
+        self.facts.append(
+            Recorded(
+                stream_id=stream_id,
+                sequence=Version(sequence),
+                position=self.position,
+                at=self.now,
+                tenant=tenant,
+                event=event,
+            )
+        )
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Fact]:
+    """A log of up to four runs of two tenants, some with a session, with holes between positions."""
+    world = _World(draw)
+    for _ in range(draw(st.integers(5, 60))):
+        world.step()
+    return world.facts
+
+
+@st.composite
+def paged_histories(draw: st.DrawFn) -> tuple[list[Fact], list[list[Fact]]]:
+    """The same with one way to cut it into pages."""
+    facts = draw(histories())
+    pages, rest = [], facts
+    while rest:
+        size = draw(st.integers(1, 7))
+        pages.append(rest[:size])
+        rest = rest[size:]
+    return facts, pages
+
+
+def _next_command(run: Run, tenant: str) -> st.SearchStrategy[c.RunCommand]:
+    """Any command that the run would not refuse, with those that lead on before those that end it."""
+    if run.created is None:
+        return _creations(tenant)
+    ends = st.sampled_from([c.FailRun(error=_ERROR), c.CancelRun(reason="enough"), c.RequestCancel()])
+    return st.one_of(_lead_on(run), _lead_on(run), _lead_on(run), ends)
+
+
+def _creations(tenant: str) -> st.SearchStrategy[c.RunCommand]:
+    return st.builds(
+        c.CreateRun,
+        tenant=st.just(tenant),
+        agent=st.sampled_from(["support", "sales"]),
+        input=st.just((QUESTION,)),
+        session_id=st.sampled_from([None, "s1", "s\0"]),
+    )
+
+
+def _lead_on(run: Run) -> st.SearchStrategy[c.RunCommand]:
+    if run.definition is None:
+        return st.just(c.StartRun(host="host-1", definition=DEFINITION))
+    if run.calling is not None:
+        return _answers(run.calling.step)
+    if run.open_calls:
+        return st.sampled_from(run.open_calls).flatmap(_tool_commands)
+    if run.answer and not run.failed:
+        return st.just(c.CompleteRun())
+    step = run.step if run.failed else run.step + 1
+    return _LINKS.map(lambda link: c.BeginModelCall(step=step, provider=link[0], model=link[1]))
+
+
+def _answers(step: int) -> st.SearchStrategy[c.RunCommand]:
+    failure = c.RecordModelFailure(step=step, failure_class=FailureClass.UNAVAILABLE, failure=_DOWN)
+    return st.one_of(
+        _TEXTS.map(lambda text: c.RecordText(step=step, text=text)),
+        st.just(failure),
+        st.builds(
+            c.RecordReply,
+            step=st.just(step),
+            message=_replies(),
+            finish=st.just(FinishReason.STOP),
+            usage=_USAGES,
+            cost=_COSTS,
+            currency=st.sampled_from(["USD", "USD", "EUR"]),
+        ),
+    )
+
+
+def _replies() -> st.SearchStrategy[AssistantMessage]:
+    calls = st.lists(st.sampled_from(["c1", "c2", "c\0"]), min_size=1, max_size=3, unique=True)
+    return st.one_of(
+        _TEXTS.map(lambda text: AssistantMessage(content=text)),
+        calls.map(lambda ids: AssistantMessage(tool_calls=tuple(map(_tool_call, ids)))),
+    )
+
+
+def _tool_call(call_id: str) -> ToolCall:
+    return ToolCall(id=call_id, name="get_order", arguments='{"id":"\0"}')
+
+
+def _tool_commands(open_call: OpenCall) -> st.SearchStrategy[c.RunCommand]:
+    call_id = open_call.call.id
+    refused = c.RecordToolFailure(call_id=call_id, failure=ToolFailure.UNKNOWN_TOOL, output="no such tool")
+    if not open_call.invoking:
+        start = c.InvokeTool(call_id=call_id, effect=ToolEffect.WRITE, call_key=f"key-{call_id}")
+        return st.sampled_from([start, start, refused])
+    return st.sampled_from(
+        [
+            c.RecordToolOutput(call_id=call_id, output="ship\0ped", duration_ms=3, truncated=True),
+            c.RecordToolFailure(call_id=call_id, failure=ToolFailure.RAISED, output="boom", duration_ms=4),
+            c.RecordUnknownOutcome(call_id=call_id, reason="did not stop"),
+        ]
+    )
