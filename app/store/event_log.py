@@ -20,7 +20,7 @@ from app.store.reader import Reader
 from app.store.remote import RemoteStreams
 from app.store.subscription import subscribe
 from app.store.wakeups import Bell, Wakeups
-from app.store.writer import GroupCommitWriter
+from app.store.writer import MAX_WAITING, GroupCommitWriter
 from domain.events import Event, Recorded
 from domain.ids import StreamId
 
@@ -44,13 +44,18 @@ class EventLog:
         *,
         listen: Connect | None = None,
         strict: bool = False,
+        max_waiting: int = MAX_WAITING,
         metrics: Metrics | None = None,
     ) -> None:
         self._mapper = mapper or EventMapper()
         self._reader = Reader(pool, self._mapper)
         self._feed = Feed(self._reader)
         self._writer = GroupCommitWriter(
-            connect, on_committed=self._committed, metrics=metrics or Metrics(), strict=strict
+            connect,
+            on_committed=self._committed,
+            metrics=metrics or Metrics(),
+            strict=strict,
+            max_waiting=max_waiting,
         )
         host = str(self._writer.id)
         self._notifier = Notifier(pool, host)

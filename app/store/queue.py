@@ -24,6 +24,10 @@ class AppendQueue:
     def __iter__(self) -> Iterator[Append]:
         return iter(self._waiting)
 
+    @property
+    def empty(self) -> bool:
+        return not self._waiting
+
     def put(self, append: Append) -> None:
         self._waiting.append(append)
 

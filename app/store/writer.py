@@ -24,7 +24,8 @@ log = logging.getLogger(__name__)
 REPLY_TIMEOUT_S = 15.0
 """A batch takes milliseconds; this long without a word means that the connection is dead."""
 
-_MAX_WAITING = 10_000
+MAX_WAITING = 10_000
+"""Appends that wait for the writer; more wait for room."""
 _LOST_RACE = ("stored_events_one_writer", "stored_events_no_gap")
 
 
@@ -45,7 +46,7 @@ class GroupCommitWriter:
         on_committed: Callable[[list[Recorded[Event]]], None],
         metrics: Metrics,
         strict: bool = False,
-        max_waiting: int = _MAX_WAITING,
+        max_waiting: int = MAX_WAITING,
     ) -> None:
         self.id = uuid4()
         self._strict = strict
@@ -62,6 +63,11 @@ class GroupCommitWriter:
     def down(self) -> StoreUnavailable | None:
         """Why nothing can be written now, as far as is known."""
         return self._link.down
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything that was submitted is not settled yet."""
+        return bool(self._unanswered) or not self._queue.empty
 
     async def append(self, append: Append) -> list[Recorded[Event]]:
         """Wait for room, then for the outcome. Cancelling the caller does not cancel what is under way."""
