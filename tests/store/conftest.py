@@ -48,6 +48,6 @@ async def proxy(database: str) -> AsyncIterator[Proxy]:
 @pytest.fixture
 async def frail(proxy: Proxy, open_log: OpenLog) -> EventLog:
     """A log whose writer goes through the proxy. It is warm: its next request is an append and no more."""
-    opened: EventLog = await open_log(connect=partial(connect, proxy.dsn))
+    opened: EventLog = await open_log(connect=proxy.connect)
     await opened.append(change(stream(), 0, "warm"))
     return opened

@@ -6,6 +6,10 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
+import asyncpg
+
+from app.db.pool import connect
+
 
 class Proxy:
     """Passes bytes between the service and the server's socket.
@@ -30,6 +34,9 @@ class Proxy:
         self._lose: str | None = None
         self._then_hold = False
         self.lost = asyncio.Event()
+
+    async def connect(self) -> asyncpg.Connection:
+        return await connect(self.dsn)
 
     async def accept(self) -> None:
         self._server = await asyncio.start_unix_server(self._serve, self._path)
