@@ -20,9 +20,10 @@ _PACKAGES = Path(__file__).resolve().parents[2]
 _NO_CAPABILITY = -1
 _CAP_DAC_OVERRIDE = 1
 _CAP_DAC_READ_SEARCH = 2
-_PR_SET_KEEPCAPS = 8
+_PR_SET_SECUREBITS = 28
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
+_SECBIT_NO_SETUID_FIXUP = 1 << 2
 _CAPABILITY_VERSION_3 = 0x20080522
 
 
@@ -108,7 +109,9 @@ def _become(uid: int, gid: int, capability: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     keep = capability != _NO_CAPABILITY
     if keep:
-        _succeed(libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0))
+        # Else setuid would take every capability away, and access(2), with which Postgres looks for its
+        # own files, would answer as if the one that is left were not there.
+        _succeed(libc.prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP, 0, 0, 0))
     os.setgroups([])
     os.setgid(gid)
     os.setuid(uid)
