@@ -98,6 +98,11 @@ class EventLog:
         """Why nothing can be written now, as far as is known."""
         return self._writer.down
 
+    @property
+    def listening(self) -> asyncio.Event:
+        """Set while other hosts' notifications arrive; while not, their news is found by polling."""
+        return self._wakeups.listening
+
     async def append(self, *changes: Change, patience_s: float = 0.0) -> list[Recorded[Event]]:
         """Write all changes or none, and return their events as recorded.
 

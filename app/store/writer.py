@@ -104,7 +104,7 @@ class GroupCommitWriter:
     async def _write_all(self) -> None:
         while True:
             connection = await self._link.connection()
-            self._unanswered = self._unanswered or self._queue.take()
+            self._unanswered = self._awaited() or self._queue.take()
             if self._unanswered:
                 await self._settle(connection)
             else:
@@ -121,7 +121,11 @@ class GroupCommitWriter:
             self._link.failed(error)
         else:
             self._link.answered()
-        self._unanswered = [append for append in self._unanswered if not append.outcome.done()]
+        self._unanswered = self._awaited()
+
+    def _awaited(self) -> list[Append]:
+        """Who gave up, or was told that the store is unavailable, must not find it written much later."""
+        return [append for append in self._unanswered if not append.outcome.done()]
 
     async def _write(self, connection: asyncpg.Connection, appends: Sequence[Append]) -> None:
         """Settle every one of these appends, or raise StoreUnavailable."""
