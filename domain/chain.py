@@ -128,7 +128,7 @@ def after(
     """
     if failure.content_delivered or not (failure_class in _MOVES_ON or larger_window):
         return _ended(state, failure_class, failure)
-    if failure_class in _RETRIED and not state.retried and not larger_window:
+    if failure_class in _RETRIED and not state.retried:
         wait_s = _wait_s(failure.retry_after_s, random)
         if remaining_s is None or wait_s < remaining_s:
             return Retry(state=_with(state, retried=True), wait_s=wait_s)

@@ -58,6 +58,20 @@ def test_one_success_resets_the_count() -> None:
     assert after_calls([False, False, True, False, False]).opened_at is None
 
 
+def test_a_success_leaves_the_calls_that_are_out_their_say() -> None:
+    """BREAK-1."""
+    tickets = [let_in(Circuit()) for _ in range(4)]
+    circuit = succeeded(Circuit(), tickets[0])
+    for ticket in tickets[1:]:
+        circuit = failed(circuit, ticket, POLICY, 7.0)
+    assert circuit.opened_at == 7.0
+
+
+def test_it_takes_five_failures_and_half_a_minute_unless_told_otherwise() -> None:
+    """BREAK-1."""
+    assert BreakerPolicy() == BreakerPolicy(failure_threshold=5, break_s=30.0)
+
+
 def test_a_threshold_of_one_opens_at_the_first_failure() -> None:
     circuit = Circuit()
     ticket = let_in(circuit)

@@ -260,6 +260,23 @@ def test_a_continued_turn_falls_back_whatever_an_earlier_step_has_streamed() -> 
     assert moved(answered(chain(ONE, TWO), streamed=True)).link == TWO
 
 
+def test_a_model_that_declares_nothing_is_taken_to_have_no_tools() -> None:
+    """CHAIN-4."""
+    begun = begin(ChainState(links=(ChainLink(link=ONE),), needs_tools=True))
+    assert isinstance(begun, Stop)
+
+
+def test_the_cause_is_a_failure_before_it_is_a_skip() -> None:
+    """CHAIN-10: what was called and failed says more than what was passed over."""
+    begun = begin(tooled(False, True))
+    assert isinstance(begun, NextLink)
+    stop = stopped(begun.state, FailureClass.UNAVAILABLE, failure("overloaded"))
+    assert stop.error.message == (
+        "provider two failed (unavailable): overloaded; no link is left: "
+        "one/m was skipped: no_tool_support; two/m failed (unavailable): overloaded"
+    )
+
+
 def windows(*sizes: int | None) -> ChainState:
     links = tuple(
         ChainLink(link=link, context_window=size) for link, size in zip((ONE, TWO, THREE), sizes, strict=True)
@@ -285,6 +302,10 @@ def test_a_context_overflow_goes_to_a_larger_or_unknown_window(
     assert isinstance(following, NextLink)
     assert following.state.link == expected
     assert {skip.reason for skip in following.skipped} <= {"window_too_small"}
+
+
+def test_any_other_failure_goes_to_the_next_link_whatever_its_window() -> None:
+    assert moved(windows(32, 8, None)).link == TWO
 
 
 def test_a_context_overflow_of_the_largest_window_is_an_error_of_its_own() -> None:
@@ -326,8 +347,10 @@ def test_a_wait_never_outlives_the_deadline(remaining_s: float, wish: float | No
     """CHAIN-2: a retry that could not be made in time is not waited for; the next link is called now."""
     seen = failure(retry_after_s=wish)
     outcome = after(chain(ONE, TWO), FailureClass.TRANSIENT, seen, remaining_s=remaining_s, random=random)
-    if isinstance(outcome, Retry):
-        assert outcome.wait_s < remaining_s
+    wait_s = max(wish or 0.0, RETRY_WAIT_S) + RETRY_JITTER_S * random
+    if wait_s < remaining_s:
+        assert isinstance(outcome, Retry)
+        assert outcome.wait_s == wait_s
     else:
         assert isinstance(outcome, NextLink)
         assert outcome.state.link == TWO
