@@ -1,14 +1,16 @@
 """Postgres under a user of its own, where the service is root; the same promises where it is not."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from app.db import run_as
+from app.db import embedded, run_as
+from app.db.binaries import find_binaries
 from app.db.errors import DatabaseUnusable
-from tests.db.servers import query, start
+from tests.db.servers import FAST, query, start
 
 
 async def test_it_starts_in_a_folder_that_nobody_else_may_enter(home: Path) -> None:
@@ -17,6 +19,18 @@ async def test_it_starts_in_a_folder_that_nobody_else_may_enter(home: Path) -> N
     assert await query(server, "SELECT 1") == 1
     assert home.stat().st_mode & 0o777 == 0o700
     assert home.stat().st_uid == os.geteuid()
+    assert await server.close()
+
+
+async def test_it_runs_programs_that_only_root_can_reach(home: Path, tmp_path: Path) -> None:
+    package = find_binaries().folder.parents[1]
+    closed = tmp_path / "closed"
+    for folder in (package, package.with_name(f"{package.name}.libs")):
+        shutil.copytree(folder, closed / folder.name)
+    closed.chmod(0o700)
+    programs = closed / package.name / "pginstall" / "bin"
+    server = await embedded.start(home, settings=FAST, bin_dir=programs)
+    assert str(await query(server, "SELECT setting FROM pg_config WHERE name = 'BINDIR'")) == str(programs)
     assert await server.close()
 
 
