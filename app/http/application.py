@@ -30,6 +30,7 @@ def build_application(services: Services) -> web.Application:
         middlewares=(observe, tell_problems, serve_local), client_max_size=server.max_body_bytes
     )
     application[SERVICES] = services
+    services.metrics.build_info.labels(services.about.version, services.about.python).set(1)
     application[STREAMS] = OpenStreams(server.sse_keepalive, services.metrics.sse_streams)
     application[DESCRIPTION] = encode(describe(ROUTES, prefix=server.prefix, version=services.about.version))
     application.on_response_prepare.append(stamp)

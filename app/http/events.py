@@ -10,6 +10,7 @@ from app.http.decoding import query_of, run_id_of, sequence_of
 from app.http.display import EventView, view_of
 from app.http.negotiation import EVENT_STREAM, JSON, choose
 from app.http.replies import reply
+from app.http.request_keys import RUN_ID, STREAMING
 from app.http.services import STREAMS, services_of, tenant_of
 from app.http.sse import frames
 from app.http.watching import creation_of, ended_by, until_end
@@ -38,7 +39,7 @@ async def list_events(request: web.Request) -> web.StreamResponse:
 
 async def stream_run(request: web.Request, run_id: RunId, after: int = 0) -> web.StreamResponse:
     """Everything after event `after`, up to the run's end. The run does not mind whether anybody watches."""
-    services, request["streaming"] = services_of(request), True
+    services, request[STREAMING] = services_of(request), True
     location = f"{services.server.prefix}/api/runs/{name_run(request, run_id)}"
     async with (
         request.app[STREAMS].open(request, {"Location": location}) as stream,
@@ -51,7 +52,7 @@ async def stream_run(request: web.Request, run_id: RunId, after: int = 0) -> web
 
 def name_run(request: web.Request, run_id: RunId) -> RunId:
     """Have every answer to this request, problems too, carry the run's id."""
-    request["run_id"] = str(run_id)
+    request[RUN_ID] = str(run_id)
     return run_id
 
 

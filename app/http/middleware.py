@@ -13,6 +13,7 @@ from aiohttp.typedefs import Handler
 from app import logs
 from app.http.errors import NotServed
 from app.http.problems import is_crash, problem_of, response_of
+from app.http.request_keys import REQUEST_ID, RUN_ID, STREAMING
 from app.http.services import services_of
 
 log = logging.getLogger(__name__)
@@ -27,9 +28,9 @@ CLIENT_GONE = 499
 @web.middleware
 async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Outermost: the request's id on every log line and in the answer, one count and one line per request."""
-    request["request_id"] = _request_id(request.headers.get("X-Request-Id"))
+    request_id = request[REQUEST_ID] = _request_id(request.headers.get("X-Request-Id"))
     began, status = perf_counter(), CLIENT_GONE
-    with logs.about(request_id=request["request_id"]):
+    with logs.about(request_id=request_id):
         try:
             response = await handler(request)
             status = response.status
@@ -64,9 +65,9 @@ async def serve_local(request: web.Request, handler: Handler) -> web.StreamRespo
 
 async def stamp(request: web.Request, response: web.StreamResponse) -> None:
     """Headers that every answer has, streams too."""
-    response.headers["X-Request-Id"] = request.get("request_id") or uuid4().hex
+    response.headers["X-Request-Id"] = request.get(REQUEST_ID) or uuid4().hex
     response.headers["X-Content-Type-Options"] = "nosniff"
-    if run_id := request.get("run_id"):
+    if run_id := request.get(RUN_ID):
         response.headers["X-Run-Id"] = run_id
 
 
@@ -110,6 +111,6 @@ def _count(request: web.Request, status: int, seconds: float) -> None:
     route = resource.canonical if resource else "unmatched"
     method = request.method if request.method in _METHODS else "OTHER"
     metrics.http_requests.labels(method, route, str(status)).inc()
-    if not request.get("streaming"):
+    if not request.get(STREAMING):
         metrics.http_request_seconds.labels(method, route).observe(seconds)
     log.debug("request.answered", extra={"method": method, "route": route, "status": status})

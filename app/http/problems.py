@@ -7,6 +7,7 @@ import msgspec
 from aiohttp import web
 
 from app.http.errors import FieldError, Refused
+from app.http.request_keys import REQUEST_ID
 from domain.errors import Conflict, NotFound, Rejected, Unavailable
 from projections.run_record import RunRecord
 
@@ -101,7 +102,7 @@ def _of_aiohttp(error: web.HTTPException) -> Problem:
 
 def response_of(told: Problem, request: web.Request) -> web.Response:
     """The problem as an answer to this request."""
-    told = msgspec.structs.replace(told, instance=request.path, request_id=request.get("request_id"))
+    told = msgspec.structs.replace(told, instance=request.path, request_id=request.get(REQUEST_ID))
     headers = {}
     if told.retry_after_s is not msgspec.UNSET:
         headers["Retry-After"] = str(retry_after(told.retry_after_s))

@@ -13,6 +13,7 @@ from prometheus_client import Gauge
 from app.http.display import encode, frame_data
 from app.http.negotiation import EVENT_STREAM
 from app.http.problems import Problem, is_crash, problem, problem_of
+from app.http.request_keys import REQUEST_ID
 from app.store.feed import Frame
 from domain.events import Recorded
 from domain.ids import RunId
@@ -64,7 +65,7 @@ class EventStream(web.StreamResponse):
     async def fail(self, told: Problem) -> None:
         """Say what went wrong, since the status line is long gone (HTTP-3)."""
         told = msgspec.structs.replace(
-            told, instance=self._request.path, request_id=self._request.get("request_id")
+            told, instance=self._request.path, request_id=self._request.get(REQUEST_ID)
         )
         with suppress(ClientConnectionResetError):
             await self.send(unnumbered("error", told))

@@ -1,0 +1,105 @@
+"""Whole hosts on the test's own database, with scripted models, and clients that speak HTTP to them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import ClientSession
+
+from app.application import AppDefinitions
+from app.main import HostOptions, open_host
+from app.settings.whole import Settings
+from tests.http.client import Client
+from tests.store.proxy import Proxy, proxied
+from tracon import Agent, tool
+
+
+class Gate:
+    """A tool that is held until the test lets it go, so that its run stays live for as long as that takes."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        self.let_go = asyncio.Event()
+
+    def as_tool(self) -> Any:
+        @tool(name="gate", effect="read")
+        async def gate() -> str:
+            """Wait for the test."""
+            self.reached.set()
+            await self.let_go.wait()
+            return "through"
+
+        return gate
+
+
+PROVIDER = {
+    "type": "scripted",
+    "models": {
+        "echo": {"input_per_million": "1", "output_per_million": "2"},
+        "story": {"default": {"chunks": ["Once ", "upon ", "a ", "time."]}},
+        "huge": {"default": {"chunks": ["x" * 60_000] * 120}},
+        "gated": {"default": [{"tool_call": {"name": "gate"}}, {"last_tool_result": "It is {result}."}]},
+        "failing": {"default": {"status": 500}},
+        "rejecting": {"default": {"status": 400}},
+        "filtered": {"default": {"content_filter": True}},
+        "silent": {"default": {"silent": True}},
+    },
+}
+AGENTS = tuple(PROVIDER["models"])  # each model has an agent of its name
+
+
+class Hosts:
+    """Opens hosts that share one database. `gate` is their one tool."""
+
+    def __init__(self, stack: AsyncExitStack, dsn: str, directory: Path) -> None:
+        self._stack = stack
+        self._dsn = dsn
+        self._directory = directory
+        self.gate = Gate()
+
+    async def open(self, **sections: Any) -> Client:
+        settings = msgspec.convert(
+            {
+                "dsn": self._dsn,
+                "server": {"port": 0, **sections.pop("server", {})},
+                "providers": {"scripted": PROVIDER},
+                **sections,
+            },
+            Settings,
+        )
+        agents = [
+            Agent(name, provider="scripted", model=name, tools=["gate"] if name == "gated" else [])
+            for name in AGENTS
+        ]
+        app = AppDefinitions(tools=(self.gate.as_tool(),), agents=tuple(agent.definition for agent in agents))
+        opened = open_host(HostOptions(settings=settings, app=app, data_dir=self._directory))
+        host = await self._stack.enter_async_context(opened)
+        session = await self._stack.enter_async_context(ClientSession(base_url=host.url))
+        return Client(host, session)
+
+
+@pytest.fixture
+async def proxy(database: str, tmp_path: Path) -> AsyncIterator[Proxy]:
+    """Another way to the same database, on which things go wrong when the test says so."""
+    async with proxied(tmp_path, database) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def hosts(database: str, tmp_path: Path, proxy: Proxy) -> AsyncIterator[Hosts]:
+    """The proxy outlives them: a host that closes still has something to say."""
+    async with AsyncExitStack() as stack:
+        hosts = Hosts(stack, database, tmp_path)
+        yield hosts
+        hosts.gate.let_go.set()
+        proxy.let_go()
+
+
+@pytest.fixture
+async def host(hosts: Hosts) -> Client:
+    """One host with the settings that it has by itself."""
+    return await hosts.open()
