@@ -154,6 +154,11 @@ class EventLog:
         """The same with this host's live frames in between."""
         return self._feed.follow_live(stream_id, after)
 
+    @property
+    def following(self) -> int:
+        """How many followers of single streams this host has now."""
+        return self._feed.following
+
     def publish_live(self, stream_id: StreamId, event: Event, after: int) -> None:
         """Show this host's live followers what is not recorded. `after`: the stream's version then."""
         self._feed.publish_live(stream_id, LiveFrame(after=after, event=event))

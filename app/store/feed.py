@@ -118,6 +118,10 @@ class Feed:
         self.followed = asyncio.Event()
         """Set while anybody follows anything."""
 
+    @property
+    def following(self) -> int:
+        return sum(len(channel.followers) for channel in self._channels.values())
+
     def own(self, stream_id: StreamId, pen: object) -> None:
         """This host writes the stream, as long as `pen` lives: nobody needs to ask the database for it."""
         self._pens[stream_id] = pen

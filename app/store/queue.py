@@ -24,10 +24,6 @@ class AppendQueue:
     def __iter__(self) -> Iterator[Append]:
         return iter(self._waiting)
 
-    @property
-    def empty(self) -> bool:
-        return not self._waiting
-
     def put(self, append: Append) -> None:
         self._waiting.append(append)
 

@@ -26,6 +26,7 @@ REPLY_TIMEOUT_S = 15.0
 
 MAX_WAITING = 10_000
 """Appends that wait for the writer; more wait for room."""
+
 _LOST_RACE = ("stored_events_one_writer", "stored_events_no_gap")
 
 
@@ -63,11 +64,6 @@ class GroupCommitWriter:
     def down(self) -> StoreUnavailable | None:
         """Why nothing can be written now, as far as is known."""
         return self._link.down
-
-    @property
-    def busy(self) -> bool:
-        """Whether anything that was submitted is not settled yet."""
-        return bool(self._unanswered) or not self._queue.empty
 
     async def append(self, append: Append) -> list[Recorded[Event]]:
         """Wait for room, then for the outcome. Cancelling the caller does not cancel what is under way."""
@@ -112,10 +108,11 @@ class GroupCommitWriter:
                 await self._wake.wait()
 
     async def _settle(self, connection: asyncpg.Connection) -> None:
+        began = time.perf_counter()
         try:
             await self._write(connection, self._unanswered)
         except StoreUnavailable as error:
-            self._metrics.append_seconds.labels("unavailable").observe(0)
+            self._metrics.append_seconds.labels("unavailable").observe(time.perf_counter() - began)
             for append in self._unanswered:
                 append.resent = True
             self._link.failed(error)
