@@ -2,10 +2,13 @@
 
 from typing import IO, Any
 
+import asyncpg
 import click
 
 from app.settings.errors import SettingsError
+from domain.codec import UnknownTopic, UnreadableEvent
 from domain.errors import TraconError
+from projections.base import BrokenStream
 
 
 class Failed(click.ClickException):
@@ -34,5 +37,9 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except SettingsError as error:
             raise Refused(str(error)) from error
-        except (TraconError, OSError) as error:
+        except BrokenPipeError:
+            raise  # whoever read our output has seen enough; click ends quietly
+        except (TraconError, OSError, UnknownTopic, UnreadableEvent, BrokenStream) as error:
             raise Failed(str(error)) from error
+        except (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError) as error:
+            raise Failed("the database is not Tracon's yet: `tracon migrate` makes it so") from error

@@ -1,6 +1,7 @@
 """Options that several commands share, and what they choose."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,9 +10,13 @@ import click
 import msgspec
 
 from app.db.errors import DatabaseUnusable
+from app.settings.errors import Problem, SettingsError
 from app.settings.load import load_settings
 from app.settings.profiles import Profile
 from app.settings.whole import Settings
+
+_HOST = r"([^@/?#,:]*|\[[^\]]*\])(:\d+)?"
+_DSN = re.compile(rf"postgres(ql)?://([^/?#]*@)?{_HOST}(,{_HOST})*([/?]|$)")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,7 +66,14 @@ def database(command: F) -> F:
 def settings_of(config: Path | None, *, dsn: str | None = None, profile: Profile | None = None) -> Settings:
     """The settings with what the command line says on top. Raise SettingsError."""
     settings = load_settings(config, os.environ, profile=profile)
-    return msgspec.structs.replace(settings, dsn=dsn) if dsn else settings
+    if dsn:
+        settings = msgspec.structs.replace(settings, dsn=dsn)
+    if settings.dsn is not None and not _DSN.match(settings.dsn):
+        reason = (
+            "is not of the form postgresql://user@host:port/database"  # it may hold a password: not shown
+        )
+        raise SettingsError([Problem(source="settings", key="dsn", reason=reason)])
+    return settings
 
 
 def require_data(dsn: str | None, data_dir: Path) -> None:

@@ -1,7 +1,6 @@
 """`tracon rebuild`."""
 
 import asyncio
-import sys
 from pathlib import Path
 
 import click
@@ -36,7 +35,8 @@ async def _rebuild(projection: Projection, settings: Settings, data_dir: Path) -
         open_log(dsn, settings.store) as log,
         closing_pool(dsn) as pool,
     ):
-        with Progress(console=Console(file=sys.stderr), transient=True) as progress:
+        console = Console(stderr=True)
+        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task(projection.name, total=None)
 
             def show(done: RebuildProgress) -> None:

@@ -19,6 +19,7 @@ from app.settings.whole import Settings
 from domain.events import Event, Recorded, RunEvent
 from domain.ids import RunId, run_stream
 from domain.run import fold
+from projections.base import RUN_EVENTS
 
 
 @click.command()
@@ -47,7 +48,7 @@ async def _read(settings: Settings, data_dir: Path, run: RunId) -> list[Recorded
     options.require_data(settings.dsn, data_dir)
     async with open_database(settings.dsn, data_dir) as dsn, open_log(dsn, settings.store) as log:
         recorded = await log.read_stream(run_stream(run))
-    if not recorded:
+    if not recorded or not isinstance(recorded[0].event, RUN_EVENTS):
         raise Failed(f"there is no run {run}")
     return recorded
 

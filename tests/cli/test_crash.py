@@ -1,0 +1,38 @@
+"""`kill -9` at each named place of a run's life: what a client has received is in the log, without a gap."""
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from app.faults import FaultPoint
+from tests.cli.command import DEMO, Service, serving, tracon
+
+# Late enough in the run that the client has seen something.
+NTH = {"append.before": 4, "append.after": 4, "model.call.before": 2}
+
+
+@pytest.mark.parametrize("point", get_args(FaultPoint))
+async def test_nothing_that_was_received_is_lost_by_a_kill_at(
+    point: FaultPoint, database: str, tmp_path: Path
+) -> None:
+    """EVENT-2, EVENT-7: a numbered frame is delivered only after its event is committed."""
+    fault = f"{point}:{NTH.get(point, 1)}"
+    with serving(*DEMO, "--dsn", database, log=tmp_path / "log", TRACON_FAULT=fault) as service:
+        seen = await asyncio.to_thread(frames_until_the_end, service)
+        assert await asyncio.to_thread(service.process.wait, 10) == -signal.SIGKILL
+    assert seen, "the client saw nothing: the fault came too early to prove anything"
+    done = await asyncio.to_thread(tracon, "replay", str(seen[0]["run_id"]), "--json", "--dsn", database)
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
+    assert [{**event, "run_id": seen[0]["run_id"]} for event in events[: len(seen)]] == seen
+
+
+def frames_until_the_end(service: Service) -> list[dict[str, object]]:
+    text = service.received("/api/agents/support/run", b'{"message": "Where is order 1042?"}')
+    whole = text.rpartition("\n\n")[0]
+    return [json.loads(line[6:]) for line in whole.splitlines() if line.startswith("data: ")]
