@@ -61,7 +61,11 @@ async def connect(dsn: str, *, command_timeout_s: float | None = _COMMAND_TIMEOU
         connection: asyncpg.Connection = await asyncpg.connect(
             **connect_args(dsn, command_timeout_s=command_timeout_s)
         )
-        await set_codecs(connection)
+        try:
+            await set_codecs(connection)
+        except BaseException:
+            connection.terminate()
+            raise
         return connection
 
 
