@@ -44,6 +44,7 @@ def limits_of(settings: ProviderSettings, common: TimeLimits) -> TimeLimits:
     return TimeLimits(
         connect_s=own.connect or common.connect_s,
         idle_s=own.stream_idle or common.idle_s,
+        tail_s=common.tail_s,
         call_s=own.call or common.call_s,
         first_content_s=own.first_content or common.first_content_s,
     )

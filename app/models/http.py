@@ -54,7 +54,7 @@ class HttpSession:
             data=io.BytesIO(post.body) if large else post.body,
             headers=post.headers,
             allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=None, connect=connect_s, ceil_threshold=connect_s),
+            timeout=aiohttp.ClientTimeout(total=None, connect=connect_s),
         )
 
     def _open(self) -> aiohttp.ClientSession:
@@ -206,5 +206,10 @@ class Exchange:
 
 def _hidden(content: aiohttp.StreamReader) -> bytes:
     """What arrived before the connection broke: a reader that has an exception no longer gives it out."""
+    error = content.exception()
     content.set_exception(None)  # type: ignore[arg-type]
-    return content.read_nowait()
+    try:
+        return content.read_nowait()
+    finally:
+        if error is not None:
+            content.set_exception(error)

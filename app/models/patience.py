@@ -8,9 +8,6 @@ import msgspec
 from app.models.port import ModelCallError
 from domain.failure import CallFailure, FailureKind
 
-_TAIL_S = 2.0
-"""What may still come after the finish reason (usage, a terminator) is not waited for any longer."""
-
 STOPPING = CallFailure(kind=FailureKind.INTERNAL, message="the provider was closed on this side")
 
 
@@ -20,6 +17,8 @@ class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
     connect_s: float = 10.0
     idle_s: float = 25.0
     """Silence between chunks, once the model has begun."""
+    tail_s: float = 2.0
+    """Silence after the finish reason, when only usage and a terminator may still come."""
     call_s: float = 600.0
     first_content_s: float | None = None
     """Replaces the limit that a request brings, where it brings one."""
@@ -48,7 +47,7 @@ class Patience:
         """When the wait that begins now has been too long, on the loop's clock."""
         if not self.begun:
             return min(self._call_ends, self._first_content_due)
-        idle_s = min(self._limits.idle_s, _TAIL_S) if self.finished else self._limits.idle_s
+        idle_s = self._limits.tail_s if self.finished else self._limits.idle_s
         return min(self._call_ends, self._now() + idle_s)
 
     def left(self) -> float:

@@ -123,11 +123,11 @@ def _check_url(url: str) -> None:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port or an IPv6 address that is none
-        raise BrokenRelation("base_url", f"{url!r} is not a URL") from None
+        raise BrokenRelation("base_url", "is not a URL") from None
     if parts.username is not None:
         raise BrokenRelation("base_url", "must not hold credentials; use api_key_env")
     if not usable or parts.query or parts.fragment:
-        raise BrokenRelation("base_url", f"{url!r} must be http:// or https://, a host and perhaps a path")
+        raise BrokenRelation("base_url", "must be http:// or https://, a host and perhaps a path")
 
 
 def _check_header(name: str, value: str) -> None:

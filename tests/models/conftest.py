@@ -12,7 +12,7 @@ from app.models.provider_settings import ProviderSettings
 from tests.upstream.server import Upstream
 
 KEY = "sk-secret-of-the-tests"
-LIMITS = TimeLimits(connect_s=2.0, idle_s=0.25, call_s=20.0)
+LIMITS = TimeLimits(connect_s=2.0, idle_s=0.25, tail_s=0.1, call_s=20.0)
 
 
 @pytest.fixture

@@ -102,10 +102,24 @@ async def test_closing_the_client_fails_the_calls_in_flight(
 
 async def test_connections_are_used_again(chat: ModelAdapter, upstream: Upstream) -> None:
     """A finished call, a refused one and an unstreamed one all hand their connection on."""
-    for model in ("text", "429", "tools", "500", "length"):
+    models = ("text", "429", "tools", "500", "length")
+    for model in models:
         await streamed(chat, asking(model))
         await completed(chat, asking(model))
-    assert upstream.connections == 1
+    assert len({attempt.connection for model in models for attempt in upstream.log.of(model)}) == 1
+
+
+async def test_a_terminator_that_comes_after_the_reply_is_taken_along(
+    chat: ModelAdapter, upstream: Upstream
+) -> None:
+    """The reply does not wait for it, and the connection is not lost over it."""
+    name = "terminator-behind-the-gate"
+    async with aclosing(chat.stream(asking(name))) as parts:
+        async for part in parts:
+            if isinstance(part, ModelReply):
+                upstream.log.only(name).gate.set()
+    await streamed(chat, asking("text"))
+    assert upstream.log.only(name).connection == upstream.log.only("text").connection
 
 
 async def test_a_slow_reader_is_no_stalled_provider(chat: ModelAdapter) -> None:

@@ -2,13 +2,14 @@
 
 import asyncio
 import socket
+from contextlib import aclosing
 
 import pytest
 
 from app.models.adapters import build
 from app.models.http import HttpSession
 from app.models.patience import TimeLimits
-from app.models.port import ModelAdapter
+from app.models.port import ModelAdapter, TextChunk
 from app.models.provider_settings import ProviderSettings, ProviderTimeouts
 from domain.failure import FailureClass
 from tests.models.calling import Answered, Failed, asking, completed, failure_of, streamed
@@ -73,6 +74,29 @@ async def test_a_stream_without_its_finish_reason_is_a_cut_whatever_ends_it(
 async def test_a_stream_that_ends_after_its_finish_reason_is_complete(name: str, chat: ModelAdapter) -> None:
     """CHAIN-14."""
     assert await streamed(chat, asking(name)) == HELLO
+
+
+async def test_what_came_before_the_connection_broke_is_not_lost(
+    chat: ModelAdapter, upstream: Upstream
+) -> None:
+    """CHAIN-14: while the caller was busy, the rest, the finish reason and the end arrived together."""
+    text = ""
+    async with aclosing(chat.stream(asking("rest-and-fin-behind-the-gate"))) as parts:
+        async for part in parts:
+            if isinstance(part, TextChunk):
+                text += part.text
+                upstream.log.only("rest-and-fin-behind-the-gate").gate.set()
+                await upstream.deserted()
+    assert text == "Hello there."
+
+
+async def test_after_the_finish_reason_the_wait_is_short(upstream: Upstream) -> None:
+    """CHAIN-14: a server that keeps the stream open holds nobody up."""
+    http = HttpSession(TimeLimits(connect_s=2, idle_s=30, tail_s=0.1, call_s=40))
+    adapter = build("p", ProviderSettings(type="openai", base_url=f"{upstream.url}/v1"), http, {})
+    async with asyncio.timeout(10):
+        assert await streamed(adapter, asking("hangs-after-finish")) == HELLO
+    await http.close()
 
 
 async def test_a_broken_event_is_skipped_and_logged(

@@ -15,8 +15,12 @@ class Attempt:
     body: dict[str, Any]
     headers: dict[str, str]
     started_at: float
+    connection: str
+    """The client's end of the connection that it came on."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the answer is under way: its first bytes are sent, or it will never have any."""
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    """A behaviour may wait here until the test lets it go on."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     left_at: float | None = None
     """When the client's connection closed, if that was before the answer was over and not our doing."""

@@ -273,8 +273,26 @@ async def _(exchange: Exchange) -> None:
 @model("reports-after-finish")
 async def _(exchange: Exchange) -> None:
     await exchange.text("Hello ", "there.")
-    await exchange.finish(terminate=False)
+    await exchange.send(exchange.family.finish(exchange.attempt.model, exchange.answer)[0])
     await exchange.report(500, "server_error")
+
+
+@model("rest-and-fin-behind-the-gate")
+async def _(exchange: Exchange) -> None:
+    """The finish reason and the end of the connection are there at once."""
+    await exchange.text("Hello ")
+    await exchange.attempt.gate.wait()
+    await exchange.text("there.")
+    await exchange.finish(terminate=False)
+    await exchange.cut_off()
+
+
+@model("terminator-behind-the-gate")
+async def _(exchange: Exchange) -> None:
+    await exchange.text("Hello ", "there.")
+    await exchange.finish(terminate=False)
+    await exchange.attempt.gate.wait()
+    await exchange.send(*exchange.family.terminator())
 
 
 @model("not-http")

@@ -79,6 +79,7 @@ async def _attempt(request: web.Request, family: Family) -> Attempt:
         streamed=family.wants_stream(request.path, body),
         body=body,
         headers=dict(request.headers),
+        connection=str(request.transport and request.transport.get_extra_info("peername")),
         started_at=asyncio.get_running_loop().time(),
     )
 
