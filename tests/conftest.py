@@ -29,14 +29,14 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostg
 @pytest.fixture
 async def empty_database(postgres: EmbeddedPostgres) -> AsyncIterator[str]:
     """The DSN of a database in which nothing was made yet."""
-    async for dsn in _clone(postgres, "template1"):
+    async for dsn in cloned(postgres, "template1"):
         yield dsn
 
 
 @pytest.fixture
 async def database(postgres: EmbeddedPostgres) -> AsyncIterator[str]:
     """The DSN of a database of this test's own, with every migration applied."""
-    async for dsn in _clone(postgres, TEMPLATE):
+    async for dsn in cloned(postgres, TEMPLATE):
         yield dsn
 
 
@@ -55,7 +55,7 @@ async def _serve(directory: Path) -> EmbeddedPostgres:
     return server
 
 
-async def _clone(server: EmbeddedPostgres, template: str) -> AsyncIterator[str]:
+async def cloned(server: EmbeddedPostgres, template: str) -> AsyncIterator[str]:
     name = f"test_{next(_numbers)}"
     await _command(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
     yield server.dsn(name)
