@@ -12,6 +12,7 @@ from app.http.display import encode
 from app.http.host import get_root
 from app.http.middleware import is_loopback, observe, serve_local, stamp, tell_problems
 from app.http.openapi import describe
+from app.http.probes import PROBES, Probes
 from app.http.route import add_routes
 from app.http.routes import ROUTES
 from app.http.services import DESCRIPTION, SERVICES, STREAMS, Services
@@ -32,10 +33,11 @@ def build_application(services: Services) -> web.Application:
     application[SERVICES] = services
     services.metrics.build_info.labels(services.about.version, services.about.python).set(1)
     application[STREAMS] = OpenStreams(server.sse_keepalive, services.metrics.sse_streams)
+    application[PROBES] = Probes.of(services)
     application[DESCRIPTION] = encode(describe(ROUTES, prefix=server.prefix, version=services.about.version))
     application.on_response_prepare.append(stamp)
     application.cleanup_ctx.append(_keep_streams_open)
-    application.on_shutdown.append(_close_streams)
+    application.on_shutdown.append(_stop)
     application.router.add_get("/", get_root)
     add_routes(application, ROUTES, server.prefix)
     return application
@@ -85,5 +87,6 @@ async def _keep_streams_open(application: web.Application) -> AsyncIterator[None
         await timer
 
 
-async def _close_streams(application: web.Application) -> None:
+async def _stop(application: web.Application) -> None:
+    application[PROBES].close()
     await application[STREAMS].close()

@@ -9,8 +9,7 @@ from uuid import UUID
 import msgspec
 from aiohttp import web
 
-from app.http.errors import BadBody, BadQuery, BodyTooLarge, FieldError, UnsupportedMediaType
-from domain.errors import NotFound
+from app.http.errors import BadBody, BadQuery, BodyTooLarge, FieldError, NoSuchRun, UnsupportedMediaType
 from domain.ids import RunId
 
 T = TypeVar("T")
@@ -79,12 +78,12 @@ def query_of(request: web.Request, type_: type[T]) -> T:
 
 
 def run_id_of(request: web.Request) -> RunId:
-    """The id in the path. What is no id names no run, so it is as unknown as any other (HTTP-2)."""
+    """The run that the path names. Raise NoSuchRun for what is no id."""
     text = request.match_info["id"]
     try:
         return RunId(UUID(text))
     except ValueError:
-        raise NotFound("There is no such run.") from None
+        raise NoSuchRun(f"there is no run {text}") from None
 
 
 def sequence_of(name: str, text: str) -> int:

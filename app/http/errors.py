@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import msgspec
 
-from domain.errors import TraconError
+from domain.errors import NotFound, TraconError
 
 
 class FieldError(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +35,12 @@ class BadQuery(Refused):
     """A query parameter, or the Last-Event-ID header, is not what the route takes. Correct it."""
 
     code = "bad_query"
+
+
+class NoSuchRun(NotFound):
+    """What is in the path is no id of a run. It is as unknown as another tenant's (HTTP-2)."""
+
+    code = "run_not_found"
 
 
 class NotServed(Refused):

@@ -1,6 +1,6 @@
 """This host: what it is, whether it is well, what it counts, and what its API looks like."""
 
-import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -11,9 +11,12 @@ from prometheus_client.exposition import choose_encoder
 from app.http.bodies import NoQuery
 from app.http.decoding import query_of
 from app.http.negotiation import JSON
+from app.http.probes import PROBES
 from app.http.replies import reply
-from app.http.services import DESCRIPTION, About, Services, services_of
+from app.http.services import DESCRIPTION, About, services_of
+from app.metrics import Metrics
 from domain.errors import Unavailable
+from projections.views import Lag
 
 READY_WITHIN_S = 2.0
 LAGS_WITHIN_S = 1.0
@@ -66,16 +69,23 @@ async def is_live(request: web.Request) -> web.Response:
 
 async def is_ready(request: web.Request) -> web.Response:
     """Whether the store answers, so that a submission sent here could be kept."""
-    await _ask_the_store(services_of(request))
+    if down := services_of(request).log.down:
+        raise down
+    try:
+        await request.app[PROBES].store.answer(READY_WITHIN_S)
+    except TimeoutError:
+        raise NotReady(f"The store did not answer within {READY_WITHIN_S:g} s.") from None
     return reply(Health())
 
 
 async def get_metrics(request: web.Request) -> web.Response:
     """Lags are asked for when somebody looks. Without a store they stay as they were; see tracon_store_up."""
     services = services_of(request)
+    services.metrics.store_up.set(services.log.down is None)
+    for name, failing in services.views.failing().items():
+        services.metrics.projection_stopped.labels(name).set(failing)
     with suppress(Unavailable, TimeoutError):
-        async with asyncio.timeout(LAGS_WITHIN_S):
-            await _note_lags(services)
+        _note(await request.app[PROBES].lags.answer(LAGS_WITHIN_S), services.metrics)
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     return web.Response(body=encode(services.metrics.registry), headers={"Content-Type": content_type})
 
@@ -84,20 +94,7 @@ async def get_openapi(request: web.Request) -> web.Response:
     return web.Response(body=request.app[DESCRIPTION], content_type=JSON)
 
 
-async def _note_lags(services: Services) -> None:
-    metrics = services.metrics
-    for name, failing in services.views.failing().items():
-        metrics.projection_stopped.labels(name).set(failing)
-    for name, lag in (await services.views.lags()).items():
+def _note(lags: Mapping[str, Lag], metrics: Metrics) -> None:
+    for name, lag in lags.items():
         metrics.projection_lag.labels(name).set(lag.events)
         metrics.projection_lag_seconds.labels(name).set(lag.seconds)
-
-
-async def _ask_the_store(services: Services) -> None:
-    if down := services.log.down:
-        raise down
-    try:
-        async with asyncio.timeout(READY_WITHIN_S):
-            await services.log.end_position()
-    except TimeoutError:
-        raise NotReady(f"The store did not answer within {READY_WITHIN_S:g} s.") from None

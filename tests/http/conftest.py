@@ -1,21 +1,26 @@
 """Whole hosts on the test's own database, with scripted models, and clients that speak HTTP to them."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
+import pytest_asyncio
 from aiohttp import ClientSession
 
 from app.application import AppDefinitions
+from app.db.embedded import EmbeddedPostgres
 from app.main import HostOptions, open_host
 from app.settings.whole import Settings
+from tests.conftest import TEMPLATE, cloned
 from tests.http.client import Client
 from tests.store.proxy import Proxy, proxied
 from tracon import Agent, tool
+
+T = TypeVar("T")
 
 
 class Gate:
@@ -61,6 +66,16 @@ class Hosts:
         self._directory = directory
         self.gate = Gate()
 
+    @asynccontextmanager
+    async def in_background(self, work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+        """Work that goes on beside the test, and not after it."""
+        task = asyncio.create_task(work)
+        try:
+            yield task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
     async def open(self, **sections: Any) -> Client:
         settings = msgspec.convert(
             {
@@ -97,6 +112,16 @@ async def hosts(database: str, tmp_path: Path, proxy: Proxy) -> AsyncIterator[Ho
         yield hosts
         hosts.gate.let_go.set()
         proxy.let_go()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def same_host(
+    postgres: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Client]:
+    """One host for all tests of a module, which leave nothing in it that another would see."""
+    async for dsn in cloned(postgres, TEMPLATE):
+        async with AsyncExitStack() as stack:
+            yield await Hosts(stack, dsn, tmp_path_factory.mktemp("host")).open()
 
 
 @pytest.fixture
