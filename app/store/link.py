@@ -19,11 +19,11 @@ _LONGEST_PAUSE_S = 2.0
 
 
 class Link:
-    """One connection at a time. A first failure is answered at once; a second in a row means that the store
-    is down.
+    """One connection at a time.
 
-    `on_change` is called whenever the store goes down or comes back; `on_loss` when an open connection
-    breaks.
+    A connection that breaks is replaced at once. The store is down when none can be had, when it stays
+    silent, or when it fails twice in a row; that ends with the next connection. `on_change` is called
+    whenever the store goes down or comes back, `on_loss` when an open connection breaks.
     """
 
     def __init__(self, connect: Connect, on_change: Callable[[], None], on_loss: Callable[[], None]) -> None:
@@ -35,31 +35,26 @@ class Link:
         self.down: StoreUnavailable | None = None
         """Why nothing can be written now, as far as is known."""
 
-    @property
-    def open(self) -> bool:
-        return self._connection is not None and not self._connection.is_closed()
-
     async def connection(self) -> asyncpg.Connection:
         """An open connection, after as many attempts as it takes."""
         while self._connection is None or self._connection.is_closed():
             await asyncio.sleep(self._pause_s())
             try:
                 self._connection = await self._connect()
-            except DatabaseError as error:
-                self.failed(error)
+            except (DatabaseError, asyncpg.PostgresError) as error:
+                self._failures += 1
+                self._become(_down(error))
             else:
                 self._connection.add_termination_listener(lambda _: self._on_loss())
                 self._become(None)
         return self._connection
 
-    def failed(self, error: DatabaseError) -> None:
+    def failed(self, error: StoreUnavailable) -> None:
         """Give the connection up: it broke, or what it leads to cannot take a write."""
         self._failures += 1
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.terminate()
-        if connection is None or self._failures > 1:
-            self._become(StoreUnavailable(str(error), retry_after_s=_LONGEST_PAUSE_S))
+        self.close()
+        if self._failures > 1 or isinstance(error.__cause__, TimeoutError):
+            self._become(_down(error))
 
     def answered(self) -> None:
         """The store gave a definite answer."""
@@ -85,3 +80,7 @@ class Link:
             return 0.0
         longest = min(_FIRST_PAUSE_S * 2.0 ** min(self._failures - 2, 10), _LONGEST_PAUSE_S)
         return longest * random.uniform(0.5, 1.0)  # noqa: S311 - so that hosts do not come back in step
+
+
+def _down(error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(str(error), retry_after_s=_LONGEST_PAUSE_S)

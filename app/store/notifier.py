@@ -1,11 +1,14 @@
 """Telling other hosts that there is something new."""
 
 import asyncio
+import logging
 
 import asyncpg
 
 from app.db.errors import StoreUnavailable
 from app.db.pool import translated
+
+log = logging.getLogger(__name__)
 
 CHANNEL = "stored_events"
 """The channel that the `eventsourcing` library's own subscriptions listen on."""
@@ -35,6 +38,7 @@ class Notifier:
             try:
                 with translated():
                     await self._pool.execute("SELECT pg_notify($1, $2)", CHANNEL, self._sender)
-            except StoreUnavailable:
-                pass  # a hint, no more; the writer tells of the outage
+            except (StoreUnavailable, asyncpg.PostgresError) as error:
+                # A hint, no more. Besides an outage, the server's queue of notifications may be full.
+                log.warning("notification.lost", extra={"error": str(error)})
             await asyncio.sleep(_INTERVAL_S)

@@ -82,7 +82,7 @@ class Wakeups:
             try:
                 await self._listen(self._connect)
                 pause_s = _FIRST_PAUSE_S
-            except DatabaseError as error:
+            except (DatabaseError, asyncpg.PostgresError) as error:
                 log.warning("wakeups.lost", extra={"error": str(error)})
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)

@@ -27,6 +27,14 @@ REPLY_TIMEOUT_S = 15.0
 MAX_WAITING = 10_000
 """Appends that wait for the writer; more wait for room."""
 
+_PASSING = (
+    asyncpg.LockNotAvailableError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.PostgresSystemError,
+    asyncpg.TransactionRollbackError,
+)
+"""Refusals that say nothing about what was sent: the same may be stored the next time."""
+
 _LOST_RACE = ("stored_events_one_writer", "stored_events_no_gap")
 
 
@@ -67,6 +75,8 @@ class GroupCommitWriter:
 
     async def append(self, append: Append) -> list[Recorded[Event]]:
         """Wait for room, then for the outcome. Cancelling the caller does not cancel what is under way."""
+        if self._link.down and self._room.locked():
+            raise _unavailable(self._link.down)  # nobody can say when there will be room
         async with self._room:
             return await self.submit(append)
 
@@ -154,6 +164,8 @@ class GroupCommitWriter:
                 with translated():
                     placed = await (self._apart if apart else self._together)(connection, batch)
                 break
+            except _PASSING as error:
+                raise StoreUnavailable(f"Postgres did not take the batch: {error}") from error
             except asyncpg.IntegrityConstraintViolationError as error:
                 if error.constraint_name not in _LOST_RACE:
                     raise
@@ -202,11 +214,16 @@ class GroupCommitWriter:
 
     def _expire(self, append: Append) -> None:
         if down := self._link.down:
-            _fail(append, StoreUnavailable(str(down), down.retry_after_s))
+            _fail(append, _unavailable(down))
 
     def _fail_all(self, error: StoreUnavailable) -> None:
         for append in (*self._unanswered, *self._queue):
             _fail(append, error)
+
+
+def _unavailable(down: StoreUnavailable) -> StoreUnavailable:
+    """One for each caller: an exception collects the traceback of everyone who raises it."""
+    return StoreUnavailable(str(down), down.retry_after_s)
 
 
 def _fail(append: Append, error: Exception) -> None:

@@ -14,6 +14,7 @@ from app.db.pool import connect
 from app.store.event_log import EventLog
 from tests.store.proxy import Proxy, proxied
 from tests.store.samples import change, stream
+from tests.store.slow_writer import SlowWriter
 
 OpenLog = Callable[..., Any]
 
@@ -35,6 +36,11 @@ async def open_log(database: str, pool: asyncpg.Pool) -> AsyncIterator[OpenLog]:
 async def log(open_log: OpenLog) -> EventLog:
     opened: EventLog = await open_log()
     return opened
+
+
+@pytest.fixture
+def slow(database: str) -> SlowWriter:
+    return SlowWriter(database)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+import asyncpg
 import pytest
 
 from app.db.errors import StoreUnavailable
@@ -10,6 +11,7 @@ from app.store.event_log import EventLog
 from tests.store.conftest import OpenLog
 from tests.store.proxy import Proxy
 from tests.store.samples import PATIENCE_S, change, stream, texts, until
+from tests.store.slow_writer import SlowWriter
 
 
 async def test_without_patience_an_append_fails_at_once_while_the_store_is_down(
@@ -112,6 +114,56 @@ async def test_more_than_the_queue_holds_waits_its_turn(database: str, open_log:
     log: EventLog = await open_log(max_waiting=3)
     told = await asyncio.gather(*(log.append(change(stream(), 0, str(n))) for n in range(50)))
     assert [texts(one) for one in told] == [[str(n)] for n in range(50)]
+
+
+async def test_with_the_queue_full_and_the_store_down_nobody_waits_for_room(
+    proxy: Proxy, open_log: OpenLog
+) -> None:
+    log: EventLog = await open_log(connect=proxy.connect, max_waiting=1)
+    await log.append(change(stream(), 0, "warm"))
+    await down(log, proxy)
+    run = stream()
+    waiting = asyncio.create_task(log.append(change(run, 0, "a"), patience_s=PATIENCE_S))
+    await asyncio.sleep(0)  # it has the room
+    with pytest.raises(StoreUnavailable):
+        await log.append(change(stream(), 0, "b"), patience_s=PATIENCE_S)
+    assert not waiting.done()
+    await proxy.accept()
+    assert texts(await waiting) == ["a"]
+
+
+async def test_a_store_that_takes_a_question_and_never_answers_is_down(
+    frail: EventLog, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that hangs says nothing; that is answer enough."""
+    monkeypatch.setattr("app.store.writer.REPLY_TIMEOUT_S", 0.1)
+    run = stream()
+    proxy.hold()
+    holding = asyncio.create_task(frail.append(change(run, 0, "a"), patience_s=PATIENCE_S))
+    with pytest.raises(StoreUnavailable):
+        await frail.append(change(stream(), 0, "b"))
+    proxy.let_go()
+    assert await holding == await frail.read_stream(run)
+
+
+async def test_a_passing_refusal_of_postgres_is_not_the_callers_to_see(
+    frail: EventLog, pool: asyncpg.Pool, slow: SlowWriter
+) -> None:
+    """An operator cancelled the statement: nothing was stored, so it is sent again."""
+    run = stream()
+    async with slow.append("theirs", run) as transaction:
+        appending = asyncio.create_task(frail.append(change(run, 0, "ours")))
+        query = (
+            "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+
+        async def cancelled() -> bool:
+            return bool(await pool.fetchval(query))
+
+        await until(cancelled)
+        await transaction.rollback()
+    assert await appending == await frail.read_stream(run)
 
 
 async def knows(log: EventLog, *, down: bool) -> bool:
