@@ -1,13 +1,13 @@
 """What clients send: request bodies and query parameters."""
 
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from app.http.errors import BadBody, FieldError
+from app.http.errors import BadBody, BadQuery, FieldError
 from app.supervision.run_service import StartRequest
 from domain.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from domain.run import RunStatus
@@ -96,7 +96,10 @@ class RunsQuery(Body, frozen=True, kw_only=True):
 
     @property
     def filter(self) -> RunFilter:
-        return RunFilter(**{name: getattr(self, name) for name in RunFilter.__struct_fields__})
+        """Raise BadQuery for a time that no calendar has."""
+        wanted = {name: getattr(self, name) for name in RunFilter.__struct_fields__}
+        wanted |= {name: _in_utc(name, wanted[name]) for name in ("since", "until")}
+        return RunFilter(**wanted)
 
 
 class EventsQuery(Body, frozen=True, kw_only=True):
@@ -115,6 +118,13 @@ class StatsQuery(Body, frozen=True, kw_only=True):
 
 class NoQuery(Body, frozen=True, kw_only=True):
     """The route takes no query parameters."""
+
+
+def _in_utc(name: str, moment: datetime | None) -> datetime | None:
+    try:
+        return None if moment is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise BadQuery(f"{name} is out of range", FieldError(field=name, message="out of range")) from None
 
 
 def _wrong(field: str, what: str) -> BadBody:

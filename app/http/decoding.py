@@ -39,7 +39,10 @@ async def _read(request: web.Request) -> bytes:
     limit = request.client_max_size
     if request.content_length is not None and request.content_length > limit:
         raise BodyTooLarge(f"The body may have {limit} bytes; server.max_body_bytes raises the limit.")
-    return await request.read()
+    try:
+        return await request.read()
+    except web.RequestPayloadError:
+        raise BadBody("The body is not encoded in the way that its headers say.") from None
 
 
 def _check_media_type(request: web.Request) -> None:

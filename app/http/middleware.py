@@ -45,13 +45,15 @@ async def tell_problems(request: web.Request, handler: Handler) -> web.StreamRes
     try:
         return await handler(request)
     except ClientConnectionResetError:
-        raise
+        return web.Response(status=CLIENT_GONE)  # to nobody
     except Exception as error:
         if is_crash(error):
             log.exception("request.crashed")
         response = response_of(problem_of(error), request)
         if isinstance(error, web.HTTPMethodNotAllowed):
             response.headers["Allow"] = ",".join(sorted(error.allowed_methods))
+        if request.body_exists and not request.content.at_eof():
+            response.force_close()  # what is left of the body is not worth reading
         return response
 
 
