@@ -10,7 +10,8 @@ from app.cli.group import tracon as command_line
 from app.http.routes import ROUTES
 from app.settings.hints import is_struct
 from app.settings.whole import Settings
-from tests.cli.command import DEMO, ROOT, serving, tracon
+from tests.cli.command import ROOT, tracon
+from tests.cli.conftest import Demo
 
 README = (ROOT / "README.md").read_text()
 DIFFERS = (
@@ -41,13 +42,12 @@ def frames(text: str) -> list[str]:
     return text.strip().split("\n\n")
 
 
-async def test_the_curl_command_prints_what_stands_below_it(database: str, tmp_path: Path) -> None:
+def test_the_curl_command_prints_what_stands_below_it(demo: Demo) -> None:
     (command,) = [block for block in blocks("sh") if block.startswith("curl")]
     (shown,) = blocks("")
-    with serving(*DEMO, "--dsn", database, log=tmp_path / "log") as service:
-        here = command.replace("http://127.0.0.1:8080", service.url)
-        assert here != command
-        done = subprocess.run(("sh", "-c", here), capture_output=True, text=True, check=True, timeout=30)
+    here = command.replace("http://127.0.0.1:8080", demo.service.url)
+    assert here != command
+    done = subprocess.run(("sh", "-c", here), capture_output=True, text=True, check=True, timeout=30)
     before, left_out, after = re.split(r"\[frames (\d+ to \d+) are left out here[^\]]*\]", shown)
     first, last = map(int, left_out.split(" to "))
     printed = frames(done.stdout)
