@@ -11,83 +11,14 @@ from itertools import groupby
 from typing import cast
 from weakref import WeakValueDictionary
 
-import msgspec
-
+from app.store.follower import Follower, Frame, LiveFrame
 from app.store.reader import Reader
 from domain.events import Event, Recorded
 from domain.ids import StreamId
 
-BUFFER = 128
-"""Frames that may wait for one follower."""
+__all__ = ["Feed", "Frame", "LiveFrame"]
 
 _PAGE = 200
-
-
-class LiveFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to show that is not recorded. It has no number and is never repeated.
-
-    `after` is the version of the stream at which it was shown; a follower who is past that has no use for it.
-    """
-
-    after: int
-    event: Event
-
-
-Frame = Recorded[Event] | LiveFrame
-
-
-class _Follower:
-    """One reader of one stream: where it is, and what waits for it."""
-
-    __slots__ = ("behind", "buffer", "live", "position", "waiter")
-
-    def __init__(self, after: int, live: bool) -> None:
-        self.position = after
-        self.live = live
-        self.behind = True
-        """It has to read from the database before the buffer makes sense."""
-        self.buffer: list[Frame] = []
-        self.waiter: asyncio.Future[None] | None = None
-
-    def offer(self, frames: list[Frame]) -> None:
-        """Never waits. Too much at once is dropped, to be read again."""
-        if len(self.buffer) + len(frames) > BUFFER:
-            self.fall_behind()
-        else:
-            self.buffer += frames
-            self._wake()
-
-    def fall_behind(self) -> None:
-        self.buffer.clear()
-        self.behind = True
-        self._wake()
-
-    def take(self) -> list[Frame]:
-        """What comes next, without gap or repeat; a gap turns it to the database."""
-        offered, self.buffer = self.buffer, []
-        taken: list[Frame] = []
-        for frame in offered:
-            if isinstance(frame, LiveFrame):
-                if frame.after >= self.position:
-                    taken.append(frame)
-            elif frame.sequence == self.position + 1:
-                self.position = frame.sequence
-                taken.append(frame)
-            elif frame.sequence > self.position:
-                self.behind = True
-                break
-        return taken
-
-    async def wait(self) -> None:
-        self.waiter = asyncio.get_running_loop().create_future()
-        try:
-            await self.waiter
-        finally:
-            self.waiter = None
-
-    def _wake(self) -> None:
-        if self.waiter and not self.waiter.done():
-            self.waiter.set_result(None)
 
 
 class _Channel:
@@ -96,10 +27,10 @@ class _Channel:
     __slots__ = ("followers", "head")
 
     def __init__(self, head: int) -> None:
-        self.followers: list[_Follower] = []
+        self.followers: list[Follower] = []
         self.head = head
 
-    def offer(self, recorded: list[Recorded[Event]], source: _Follower | None = None) -> None:
+    def offer(self, recorded: list[Recorded[Event]], source: Follower | None = None) -> None:
         """To all but the follower who found it."""
         frames: list[Frame] = list(recorded)
         self.head = max(self.head, recorded[-1].sequence)
@@ -171,7 +102,7 @@ class Feed:
                     follower.fall_behind()
 
     async def _follow(self, stream_id: StreamId, after: int, live: bool) -> AsyncGenerator[list[Frame], None]:
-        follower = _Follower(after, live)
+        follower = Follower(after, live)
         channel = self._join(stream_id, follower)
         try:
             while True:
@@ -185,7 +116,7 @@ class Feed:
         finally:
             self._leave(stream_id, channel, follower)
 
-    async def _catch_up(self, stream_id: StreamId, channel: _Channel, follower: _Follower) -> list[Frame]:
+    async def _catch_up(self, stream_id: StreamId, channel: _Channel, follower: Follower) -> list[Frame]:
         follower.behind = False  # from here on its buffer is filled again, so that nothing falls in between
         recorded = await self._reader.read_stream(stream_id, follower.position, _PAGE)
         if recorded:
@@ -195,7 +126,7 @@ class Feed:
                 channel.offer(recorded, source=follower)
         return list(recorded)
 
-    def _join(self, stream_id: StreamId, follower: _Follower) -> _Channel:
+    def _join(self, stream_id: StreamId, follower: Follower) -> _Channel:
         channel = self._channels.get(stream_id)
         if channel is None:
             channel = self._channels[stream_id] = _Channel(head=follower.position)
@@ -203,7 +134,7 @@ class Feed:
         self.followed.set()
         return channel
 
-    def _leave(self, stream_id: StreamId, channel: _Channel, follower: _Follower) -> None:
+    def _leave(self, stream_id: StreamId, channel: _Channel, follower: Follower) -> None:
         channel.followers.remove(follower)
         if not channel.followers:
             del self._channels[stream_id]

@@ -1,41 +1,22 @@
 """The group-commit writer: what queues while one transaction is under way goes into the next."""
 
 import asyncio
-import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
-from uuid import uuid4
+from collections.abc import Callable
+from uuid import UUID
 
 import asyncpg
 
 from app.db.errors import StoreUnavailable
-from app.db.pool import translated
-from app.faults import fault_point
 from app.metrics import Metrics
-from app.store.batch import Append, Batch, Placed
-from app.store.errors import VersionConflict
+from app.store.batch import Append
+from app.store.commit import Committer, Outcome
 from app.store.link import Connect, Link
 from app.store.queue import AppendQueue
-from app.store.sql import sql
 from domain.events import Event, Recorded
-
-log = logging.getLogger(__name__)
-
-REPLY_TIMEOUT_S = 15.0
-"""A batch takes milliseconds; this long without a word means that the connection is dead."""
 
 MAX_WAITING = 10_000
 """Appends that wait for the writer; more wait for room."""
-
-_PASSING = (
-    asyncpg.LockNotAvailableError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.PostgresSystemError,
-    asyncpg.TransactionRollbackError,
-)
-"""Refusals that say nothing about what was sent: the same may be stored the next time."""
-
-_LOST_RACE = ("stored_events_one_writer", "stored_events_no_gap")
 
 
 class GroupCommitWriter:
@@ -57,8 +38,7 @@ class GroupCommitWriter:
         strict: bool = False,
         max_waiting: int = MAX_WAITING,
     ) -> None:
-        self.id = uuid4()
-        self._strict = strict
+        self._committer = Committer(metrics, strict=strict)
         self._on_committed = on_committed
         self._metrics = metrics
         self._queue = AppendQueue()
@@ -67,6 +47,11 @@ class GroupCommitWriter:
         self._unanswered: list[Append] = []
         self._link = Link(connect, on_change=self._up_or_down, on_loss=self._wake.set)
         self._closing = False
+
+    @property
+    def id(self) -> UUID:
+        """Marks what this host wrote."""
+        return self._committer.id
 
     @property
     def down(self) -> StoreUnavailable | None:
@@ -120,7 +105,8 @@ class GroupCommitWriter:
     async def _settle(self, connection: asyncpg.Connection) -> None:
         began = time.perf_counter()
         try:
-            await self._write(connection, self._unanswered)
+            for append, outcome in await self._committer.commit(connection, self._unanswered):
+                self._tell(append, outcome)
         except StoreUnavailable as error:
             self._metrics.append_seconds.labels("unavailable").observe(time.perf_counter() - began)
             for append in self._unanswered:
@@ -134,69 +120,8 @@ class GroupCommitWriter:
         """Who gave up, or was told that the store is unavailable, must not find it written much later."""
         return [append for append in self._unanswered if not append.outcome.done()]
 
-    async def _write(self, connection: asyncpg.Connection, appends: Sequence[Append]) -> None:
-        """Settle every one of these appends, or raise StoreUnavailable."""
-        batch = Batch(appends)
-        try:
-            placed = await self._send(connection, batch)
-        except (asyncpg.PostgresError, ValueError) as error:
-            await self._write_one_by_one(connection, appends, error)
-        else:
-            for append, outcome in batch.outcomes(placed):
-                self._tell(append, outcome)
-
-    async def _write_one_by_one(
-        self, connection: asyncpg.Connection, appends: Sequence[Append], error: Exception
-    ) -> None:
-        """Postgres refuses something in the batch for itself. Find it; the others are not to suffer."""
-        if len(appends) == 1:
-            _fail(appends[0], error)
-            return
-        for append in appends:
-            await self._write(connection, [append])
-
-    async def _send(self, connection: asyncpg.Connection, batch: Batch) -> Iterable[Placed]:
-        fault_point("append.before")
-        began = time.perf_counter()
-        apart = any(append.resent for append in batch.appends)
-        while True:
-            try:
-                with translated():
-                    placed = await (self._apart if apart else self._together)(connection, batch)
-                break
-            except _PASSING as error:
-                raise StoreUnavailable(f"Postgres did not take the batch: {error}") from error
-            except asyncpg.IntegrityConstraintViolationError as error:
-                if error.constraint_name not in _LOST_RACE:
-                    raise
-                # Each round sees what beat the one before, so at most every append loses once.
-                apart = True
-        fault_point("append.after")
-        self._metrics.append_seconds.labels("conflict" if apart else "written").observe(
-            time.perf_counter() - began
-        )
-        self._metrics.append_events.observe(batch.events)
-        return placed
-
-    async def _together(self, connection: asyncpg.Connection, batch: Batch) -> Iterable[Placed]:
-        [row] = await connection.fetch(
-            sql("append"), self._strict, self.id, *batch.followed(), *batch.columns(), timeout=REPLY_TIMEOUT_S
-        )
-        return [Placed(position, row["stamp"]) for position in row["positions"]]
-
-    async def _apart(self, connection: asyncpg.Connection, batch: Batch) -> Iterable[Placed]:
-        rows = await connection.fetch(
-            sql("append_apart"),
-            self._strict,
-            self.id,
-            *batch.numbers(),
-            *batch.columns(),
-            timeout=REPLY_TIMEOUT_S,
-        )
-        return [Placed(*row) for row in rows]
-
-    def _tell(self, append: Append, outcome: list[Recorded[Event]] | VersionConflict) -> None:
-        if isinstance(outcome, VersionConflict):
+    def _tell(self, append: Append, outcome: Outcome) -> None:
+        if isinstance(outcome, Exception):
             _fail(append, outcome)
             return
         self._on_committed(outcome)

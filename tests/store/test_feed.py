@@ -13,7 +13,7 @@ import pytest
 
 from app.db.pool import connect, set_codecs
 from app.store.event_log import EventLog, LiveFrame
-from app.store.feed import BUFFER
+from app.store.follower import BUFFER
 from app.store.mapper import EventMapper
 from app.store.sql import sql
 from app.store.stream_writer import StreamWriter

@@ -136,7 +136,7 @@ async def test_a_store_that_takes_a_question_and_never_answers_is_down(
     frail: EventLog, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A connection that hangs says nothing; that is answer enough."""
-    monkeypatch.setattr("app.store.writer.REPLY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("app.store.commit.REPLY_TIMEOUT_S", 0.1)
     run = stream()
     proxy.hold()
     holding = asyncio.create_task(frail.append(change(run, 0, "a"), patience_s=PATIENCE_S))
