@@ -97,3 +97,12 @@ def _keys() -> list[str]:
         else:
             keys.append(section.name)
     return keys
+
+
+def test_every_file_that_a_document_names_is_there() -> None:
+    for document in (ROOT / "README.md", *ROOT.glob("ops/**/*.md")):
+        named = re.findall(
+            r"`((?:app|domain|projections|tests|ops)/[\w./-]*|tracon\.py)`", document.read_text()
+        )
+        missing = [name for name in named if not (ROOT / name).exists() and not [*ROOT.glob(f"{name}*")]]
+        assert not missing, f"{document.name} names what is not there: {missing}"
