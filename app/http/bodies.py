@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -35,8 +35,11 @@ class InputMessage(Body, frozen=True, kw_only=True):
 class StartRunBody(Body, frozen=True, kw_only=True):
     """A submission: one `message`, or several `messages` of which the last is the user's."""
 
-    message: str | UnsetType = UNSET
-    messages: tuple[InputMessage, ...] | UnsetType = UNSET
+    also: ClassVar[dict[str, Any]] = {"oneOf": [{"required": ["message"]}, {"required": ["messages"]}]}
+    """What its JSON schema says besides."""
+
+    message: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
+    messages: Annotated[tuple[InputMessage, ...], Meta(min_length=1)] | UnsetType = UNSET
     session_id: Annotated[str, Meta(min_length=1, max_length=200)] | UnsetType = UNSET
     """Printable text. Runs of one session continue one conversation."""
     parameters: dict[str, Any] = {}
@@ -55,15 +58,14 @@ class StartRunBody(Body, frozen=True, kw_only=True):
         )
 
     def _input(self) -> tuple[Message, ...]:
-        if (self.message is UNSET) == (self.messages is UNSET):
-            raise _wrong("message", "give exactly one of message and messages")
-        field = "message" if isinstance(self.message, str) else "messages"
-        messages = (
-            (InputMessage(role="user", content=self.message),)
-            if isinstance(self.message, str)
-            else self.messages
-        )
-        if not messages or messages[-1].role != "user":
+        match self.message, self.messages:
+            case str(message), UnsetType():
+                field, messages = "message", (InputMessage(role="user", content=message),)
+            case UnsetType(), tuple(messages):
+                field = "messages"
+            case _:
+                raise _wrong("message", "give exactly one of message and messages")
+        if messages[-1].role != "user":
             raise _wrong(field, "the last message must be the user's")
         if not messages[-1].content.strip():
             raise _wrong(field, "must not be empty")
@@ -76,19 +78,19 @@ class CancelBody(Body, frozen=True, kw_only=True):
 
 
 Moment = Annotated[datetime, Meta(tz=True)]
-"""A point in time, with its offset from UTC."""
+"""A point in time as RFC 3339 writes it, with its offset from UTC; or in seconds since 1970."""
 
 
 class RunsQuery(Body, frozen=True, kw_only=True):
     """Filters, which must all hold, and the part of the list. `take` is clamped to 1..200 (HTTP-2)."""
 
-    status: RunStatus | None = None
-    agent: str | None = None
-    session_id: str | None = None
-    model_id: str | None = None
-    since: Moment | None = None
+    status: RunStatus | UnsetType = UNSET
+    agent: str | UnsetType = UNSET
+    session_id: str | UnsetType = UNSET
+    model_id: str | UnsetType = UNSET
+    since: Moment | UnsetType = UNSET
     """Created then or later."""
-    until: Moment | None = None
+    until: Moment | UnsetType = UNSET
     """Created before then."""
     skip: int = 0
     take: int = 50
@@ -97,32 +99,32 @@ class RunsQuery(Body, frozen=True, kw_only=True):
     @property
     def filter(self) -> RunFilter:
         """Raise BadQuery for a time that no calendar has."""
-        wanted = {name: getattr(self, name) for name in RunFilter.__struct_fields__}
-        wanted |= {name: _in_utc(name, wanted[name]) for name in ("since", "until")}
-        return RunFilter(**wanted)
+        given = {name: getattr(self, name) for name in RunFilter.__struct_fields__}
+        given |= {name: _in_utc(name, given[name]) for name in ("since", "until")}
+        return RunFilter(**{name: value for name, value in given.items() if value is not UNSET})
 
 
 class EventsQuery(Body, frozen=True, kw_only=True):
-    after: str | None = None
+    after: str | UnsetType = UNSET
     """The sequence of the last event that the client has; what follows it is sent."""
-    take: int | None = None
+    take: int | UnsetType = UNSET
     """In the JSON answer: at most so many events, clamped to 1..200. All of them when it is left out."""
 
 
 class StatsQuery(Body, frozen=True, kw_only=True):
     """A span of UTC days: from `since` on and before `until`. Either may be left open."""
 
-    since: date | None = None
-    until: date | None = None
+    since: date | UnsetType = UNSET
+    until: date | UnsetType = UNSET
 
 
 class NoQuery(Body, frozen=True, kw_only=True):
     """The route takes no query parameters."""
 
 
-def _in_utc(name: str, moment: datetime | None) -> datetime | None:
+def _in_utc(name: str, moment: datetime | UnsetType) -> datetime | UnsetType:
     try:
-        return None if moment is None else moment.astimezone(UTC)
+        return UNSET if moment is UNSET else moment.astimezone(UTC)
     except OverflowError:
         raise BadQuery(f"{name} is out of range", FieldError(field=name, message="out of range")) from None
 

@@ -4,6 +4,7 @@ from contextlib import aclosing
 
 import msgspec
 from aiohttp import web
+from msgspec import UNSET
 
 from app.http.bodies import EventsQuery
 from app.http.decoding import query_of, run_id_of, sequence_of
@@ -59,12 +60,12 @@ def name_run(request: web.Request, run_id: RunId) -> RunId:
 def _place(request: web.Request, query: EventsQuery) -> int:
     if last := request.headers.get("Last-Event-ID"):
         return sequence_of("Last-Event-ID", last)
-    return sequence_of("after", query.after) if query.after is not None else 0
+    return 0 if query.after is UNSET else sequence_of("after", query.after)
 
 
 async def _as_json(request: web.Request, run_id: RunId, after: int, query: EventsQuery) -> web.Response:
     services = services_of(request)
-    limit = None if query.take is None else Window.clamped(0, query.take).take
+    limit = None if query.take is UNSET else Window.clamped(0, query.take).take
     recorded = await services.log.read_stream(run_stream(run_id), after=after, limit=limit)
     events = tuple(view_of(each, services.recording.display_limit) for each in recorded)
     return reply(EventList(run_id=run_id, events=events))

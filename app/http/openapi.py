@@ -56,6 +56,8 @@ class _Schemas:
         references, self.components = msgspec.json.schema_components(
             types, ref_template="#/components/schemas/{name}"
         )
+        for type_ in bodies:
+            self.components[type_.__name__] |= getattr(type_, "also", {})
         self._references = dict(zip(types, references, strict=True))
 
     def of(self, type_: type) -> Schema:
@@ -123,8 +125,8 @@ def _description(route: Route) -> str:
 
 def _content(route: Route, schemas: _Schemas) -> Schema:
     if isinstance(route.answer, str):
-        return {route.answer: {"schema": {"type": "string"}}}
+        return {route.answer: {"schema": {"type": "object" if route.answer == JSON else "string"}}}
     content: Schema = {JSON: {"schema": schemas.of(route.answer)}}
     if route.streams:
-        content[EVENT_STREAM] = {"schema": {"type": "string"}}
+        content[EVENT_STREAM] = {}  # OpenAPI 3.1 has no words for its items; the description has
     return content

@@ -11,4 +11,5 @@ from projections.read.statistics import read_statistics
 
 async def get_stats(request: web.Request) -> web.Response:
     span = query_of(request, StatsQuery)
-    return reply(await read_statistics(services_of(request).pool, tenant_of(request), span.since, span.until))
+    since, until = span.since or None, span.until or None
+    return reply(await read_statistics(services_of(request).pool, tenant_of(request), since, until))

@@ -118,6 +118,7 @@ def test_a_query_is_typed_by_its_struct() -> None:
     [
         (RunsQuery, "stauts=Failed", "stauts"),
         (RunsQuery, "status=Broken", "status"),
+        (RunsQuery, "status=null", "status"),
         (RunsQuery, "take=many", "take"),
         (RunsQuery, "take=1&take=2", "take"),
         (RunsQuery, "since=2026-01-01T00:00:00", "since"),
