@@ -37,6 +37,8 @@ class TaskBody:
     def leave_behind(self) -> None:
         self._left_behind.add(self.done)  # the loop by itself does not keep a task alive
         self.done.add_done_callback(self._forget)
+        # The end of a loop waits for all tasks that it knows, and this one may never end.
+        asyncio._unregister_task(self.done)
 
     def _forget(self, done: asyncio.Future[str]) -> None:
         self._left_behind.discard(done)

@@ -107,7 +107,7 @@ class ToolRunner:
             body.leave_behind()
             log.warning("tool left behind", extra={"tool": tool.name})
             raise ToolLeftBehind(
-                f"{tool.name} did not stop within {self._grace_s:g} s; it may have its effect yet"
+                f"{tool.name} did not stop within {self._grace_s:g} s and may have its effect yet"
             )
         if not body.done.cancelled():
             raise ToolFinished(self._outcome(tool, body)[0])
