@@ -13,14 +13,17 @@ import pytest
 
 from app.db.pool import connect, set_codecs
 from app.store.event_log import EventLog, LiveFrame
+from app.store.feed import Feed
 from app.store.follower import BUFFER
 from app.store.mapper import EventMapper
+from app.store.reader import Reader
 from app.store.sql import sql
 from app.store.stream_writer import StreamWriter
 from domain.codec import UnreadableEvent
 from domain.events import Event
 from domain.ids import StreamId, Version
 from tests.store.conftest import OpenLog
+from tests.store.interrupted import Interrupted
 from tests.store.samples import PATIENCE_S, change, collect, said, stream, texts, until
 
 Asked = list[tuple[str, tuple[object, ...]]]
@@ -121,6 +124,36 @@ async def test_readers_of_every_pace_and_start_see_the_same(log: EventLog, seed:
                 await pen.flush()
     for (after, _), found in zip(paces, following, strict=True):
         assert found.result() == [str(number) for number in range(after, total)]
+
+
+async def test_what_overflows_while_a_follower_reads_is_read_again(log: EventLog, pool: asyncpg.Pool) -> None:
+    interrupted = Interrupted(pool)
+    feed = Feed(Reader(cast(asyncpg.Pool, interrupted), EventMapper()))
+    run = stream()
+    await log.append(change(run, 0, "0"))
+
+    async def meanwhile() -> None:
+        for number in range(1, BUFFER + 2):
+            feed.publish(await log.append(change(run, number, str(number))))
+
+    interrupted.then = meanwhile
+    async with aclosing(feed.follow(run, after=0)) as following:
+        found = await collect(following, BUFFER + 2)
+    assert texts(found) == [str(number) for number in range(BUFFER + 2)]
+
+
+async def test_an_event_of_this_host_does_not_come_before_one_of_another_that_it_follows(
+    open_log: OpenLog, log: EventLog
+) -> None:
+    """A command here moved a run that lives elsewhere, and the news from there is still on its way."""
+    deaf: EventLog = await open_log(listen=None)
+    run = stream()
+    await log.append(change(run, 0, "a"))
+    async with aclosing(deaf.follow(run, after=0)) as following:
+        await collect(following, 1)
+        await log.append(change(run, 1, "b"))
+        await deaf.append(change(run, 2, "c"))
+        assert texts(await collect(following, 2)) == ["b", "c"]
 
 
 async def test_a_stream_that_another_host_writes_is_followed_live(

@@ -1,13 +1,18 @@
 """EVENT-5: in the log's order, no event ever appears behind a reader's position."""
 
 import asyncio
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
+from typing import cast
 
 import asyncpg
 
 from app.db.pool import connect
 from app.store.event_log import EventLog
+from app.store.holes import Holes
+from app.store.mapper import EventMapper
+from app.store.reader import Reader
 from tests.store.conftest import OpenLog
+from tests.store.interrupted import Interrupted
 from tests.store.samples import change, collect, stream, texts, until
 from tests.store.slow_writer import SlowWriter
 
@@ -116,6 +121,45 @@ async def test_readers_at_different_places_do_not_disturb_each_other(log: EventL
             assert await read(log, after=2) == ([], True)
             await second.commit()
         assert await read_on(log, after=2) == ["slow 3", "quick 4"]
+
+
+async def test_what_is_settled_while_a_page_is_read_does_not_count_for_that_page(
+    log: EventLog, slow: SlowWriter, pool: asyncpg.Pool
+) -> None:
+    """The page is older than the evidence: it may lack what has become visible since."""
+    interrupted = Interrupted(pool)
+    reader = Reader(cast(asyncpg.Pool, interrupted), EventMapper())
+    async with slow.append("slow") as first:
+        await log.append(change(stream(), 0, "quick"))
+
+        async def meanwhile() -> None:
+            await first.commit()
+            async with slow.append("never") as second:
+                await second.rollback()
+            await log.append(change(stream(), 0, "last"))
+            assert texts((await reader.read_page(0, 100)).events) == ["slow", "quick"]
+            assert texts((await reader.read_page(2, 100)).events) == ["last"]
+
+        interrupted.then = meanwhile
+        page = await reader.read_page(0, 100)
+    assert texts(page.events) == ["slow", "quick", "last"]
+
+
+async def test_who_begins_while_the_evidence_is_gathered_is_not_overlooked(
+    log: EventLog, slow: SlowWriter, pool: asyncpg.Pool
+) -> None:
+    interrupted = Interrupted(pool)
+    holes = Holes(cast(asyncpg.Pool, interrupted))
+    async with AsyncExitStack() as stack:
+
+        async def meanwhile() -> None:
+            await stack.enter_async_context(slow.append("slow"))
+            await log.append(change(stream(), 0, "quick"))
+
+        await log.append(change(stream(), 0, "before"))
+        interrupted.then = meanwhile
+        await holes.settle(1)
+        assert not await holes.settle(2)
 
 
 async def test_strict_appends_take_turns(open_log: OpenLog, slow: SlowWriter, pool: asyncpg.Pool) -> None:
