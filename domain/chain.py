@@ -20,7 +20,7 @@ CHAIN_EXHAUSTED = "chain_exhausted"
 
 _RETRIED = frozenset({FailureClass.TRANSIENT, FailureClass.EMPTY, FailureClass.ERROR_PRE})
 _MOVES_ON = _RETRIED | {FailureClass.UNAVAILABLE}
-_NO_FAULT_OF_THE_LINK = frozenset({FailureClass.CANCELLED, FailureClass.INTERNAL})
+NO_FAULT_OF_THE_LINK = frozenset({FailureClass.CANCELLED, FailureClass.INTERNAL})
 
 
 class FallbackMode(StrEnum):
@@ -67,8 +67,11 @@ class ChainState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fallbacks_taken(self) -> tuple[Link, ...]:
-        """The links that failed or were skipped, never the one that answers (CHAIN-11)."""
-        return tuple(left.link for left in self.left)
+        """The links that failed or were skipped, never the one that answers (CHAIN-11).
+
+        A chain of one link has nothing to list.
+        """
+        return () if len(self.links) == 1 else tuple(left.link for left in self.left)
 
 
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +158,7 @@ def _ended(state: ChainState, failure_class: FailureClass, failure: CallFailure)
     error = error_of(state.link.provider, failure_class, failure)
     if state.left:
         error = _with(error, message=f"{error.message}; before it, {_trail(state.left)}")
-    if failure_class not in _NO_FAULT_OF_THE_LINK:
+    if failure_class not in NO_FAULT_OF_THE_LINK:
         state = _with(state, left=(*state.left, _left(state, failure_class, failure)))
     return Stop(state=state, error=error, exhausted=False)
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from domain.agent import AgentDefinition
+from domain.agent import AgentDefinition, Link
 from domain.events import FinishReason, RunKind, ToolEffect, ToolFailure
 from domain.failure import CallFailure, FailureClass, RunError
 from domain.ids import RunId
+from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, Message, Usage
 
 
@@ -42,6 +43,12 @@ class BeginModelCall(Command, frozen=True, kw_only=True):
     model: str
 
 
+class RecordQueueing(Command, frozen=True, kw_only=True):
+    """The call in flight has waited long for its place."""
+
+    step: int
+
+
 class RecordText(Command, frozen=True, kw_only=True):
     step: int
     text: str
@@ -60,6 +67,31 @@ class RecordModelFailure(Command, frozen=True, kw_only=True):
     step: int
     failure_class: FailureClass
     failure: CallFailure
+
+
+class RetryModelCall(Command, frozen=True, kw_only=True):
+    """Call the link that has just failed once more, after the wait."""
+
+    wait_ms: int
+
+
+class SkipLink(Command, frozen=True, kw_only=True):
+    link: Link
+    reason: str
+
+
+class UseFallback(Command, frozen=True, kw_only=True):
+    """Leave the link that failed, or those that were skipped, for this one."""
+
+    fallback: Link
+    reason: str
+    restarted: bool = False
+
+
+class ExhaustChain(Command, frozen=True, kw_only=True):
+    """No link is left. The run is to end with this error."""
+
+    error: RunError
 
 
 class InvokeTool(Command, frozen=True, kw_only=True):
@@ -81,6 +113,13 @@ class RecordToolFailure(Command, frozen=True, kw_only=True):
     failure: ToolFailure
     output: str
     duration_ms: int = 0
+
+
+class AnswerToolCall(Command, frozen=True, kw_only=True):
+    """Answer a call from the ledger instead of invoking it."""
+
+    call_id: str
+    result: RecordedResult
 
 
 class RecordUnknownOutcome(Command, frozen=True, kw_only=True):
@@ -108,12 +147,18 @@ RunCommand = (
     CreateRun
     | StartRun
     | BeginModelCall
+    | RecordQueueing
     | RecordText
     | RecordReply
     | RecordModelFailure
+    | RetryModelCall
+    | SkipLink
+    | UseFallback
+    | ExhaustChain
     | InvokeTool
     | RecordToolOutput
     | RecordToolFailure
+    | AnswerToolCall
     | RecordUnknownOutcome
     | RequestCancel
     | CompleteRun

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from domain.agent import AgentDefinition
+from domain.agent import AgentDefinition, Link
 from domain.failure import CallFailure, ErrorClass, FailureClass
 from domain.ids import RunId, StreamId, Version
 from domain.messages import AssistantMessage, Message, Usage
@@ -89,6 +89,15 @@ class ModelCallStarted(Event, frozen=True, kw_only=True, tag="model-call.started
     model: str
 
 
+class ModelCallQueued(Event, frozen=True, kw_only=True, tag="model-call.queued.v1"):
+    """The call still waits for a place at its provider. Told once, when that has taken a while (CONC-2)."""
+
+    step: int
+    attempt: int
+    provider: str
+    model: str
+
+
 class TextDelta(Event, frozen=True, kw_only=True, tag="text.delta.v1"):
     """Some more of the answer's text. `ModelReplied` repeats it whole; nothing but a watcher needs this."""
 
@@ -123,6 +132,48 @@ class ModelCallFailed(Event, frozen=True, kw_only=True, tag="model-call.failed.v
     failure: CallFailure
 
 
+class ModelCallRetried(Event, frozen=True, kw_only=True, tag="model-call.retried.v1"):
+    """The link that failed is called once more in this step, after the wait (CHAIN-2)."""
+
+    step: int
+    provider: str
+    model: str
+    failure_class: FailureClass
+    wait_ms: int
+
+
+class ChainLinkSkipped(Event, frozen=True, kw_only=True, tag="chain-link.skipped.v1"):
+    """A link was passed over without a call: its model cannot do what the turn needs (CHAIN-4)."""
+
+    step: int
+    provider: str
+    model: str
+    reason: str
+
+
+class ModelFallbackUsed(Event, frozen=True, kw_only=True, tag="model-fallback.used.v1"):
+    """From here on the turn is on another link (CHAIN-11). `primary` is the agent's own.
+
+    Without a class the switch is due to a skip. `restarted`: the turn begins again from its input (CHAIN-6).
+    """
+
+    primary: Link
+    fallback: Link
+    failure_class: FailureClass | None = None
+    reason: str
+    step: int
+    restarted: bool = False
+
+
+class ChainExhausted(Event, frozen=True, kw_only=True, tag="chain.exhausted.v1"):
+    """No link is left: all of `links` failed or were skipped. The run gets the first's error (CHAIN-10)."""
+
+    step: int
+    links: tuple[Link, ...]
+    error: str
+    error_class: ErrorClass
+
+
 class ToolInvoking(Event, frozen=True, kw_only=True, tag="tool.invoking.v1"):
     """Committed before the tool's body starts (EVENT-2). `call_key` is its idempotency key outside."""
 
@@ -154,6 +205,18 @@ class ToolFailed(Event, frozen=True, kw_only=True, tag="tool.failed.v1"):
     duration_ms: int = 0
 
 
+class ToolAnswered(Event, frozen=True, kw_only=True, tag="tool.answered.v1"):
+    """The call got the recorded result of an equal one: its body did not run again (CHAIN-6)."""
+
+    call_id: str
+    tool: str
+    arguments: str
+    output: str
+    failed: bool = False
+    recorded_run_id: RunId
+    recorded_call_id: str
+
+
 class ToolOutcomeUnknown(Event, frozen=True, kw_only=True, tag="tool.outcome-unknown.v1"):
     """The body was left behind still running: it may or may not have had its effect (CANCEL-3)."""
 
@@ -169,18 +232,24 @@ class RunCancelRequested(Event, frozen=True, kw_only=True, tag="run.cancel-reque
 
 
 class RunCompleted(Event, frozen=True, kw_only=True, tag="run.completed.v1"):
-    """The turn has its answer."""
+    """The turn has its answer. `fallbacks_taken`: the links that failed or were skipped on the way to it."""
 
     answer: str
     finish: FinishReason = FinishReason.STOP
+    fallbacks_taken: tuple[Link, ...] = ()
 
 
 class RunFailed(Event, frozen=True, kw_only=True, tag="run.failed.v1"):
-    """The run ended without an answer. The first cause is what is told."""
+    """The run ended without an answer. The first cause is what is told.
+
+    `refunded`: no link of the chain could serve it, so an application should not charge for it (CHAIN-10).
+    """
 
     error: str
     error_type: str
     error_class: ErrorClass
+    fallbacks_taken: tuple[Link, ...] = ()
+    refunded: bool = False
 
 
 class RunCancelled(Event, frozen=True, kw_only=True, tag="run.cancelled.v1"):
@@ -200,12 +269,18 @@ RunEvent = (
     RunCreated
     | RunStarted
     | ModelCallStarted
+    | ModelCallQueued
     | TextDelta
     | ModelReplied
     | ModelCallFailed
+    | ModelCallRetried
+    | ChainLinkSkipped
+    | ModelFallbackUsed
+    | ChainExhausted
     | ToolInvoking
     | ToolReturned
     | ToolFailed
+    | ToolAnswered
     | ToolOutcomeUnknown
     | RunCancelRequested
     | RunCompleted

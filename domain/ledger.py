@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from domain import events as e
 from domain import strict_json
 from domain.ids import RunId
 
@@ -107,6 +108,8 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     """How many of these results the present link has had."""
     own: dict[EqualCalls, tuple[RecordedResult, ...]] = {}
     """What the present link ran."""
+    invoked: dict[str, EqualCalls] = {}
+    """Bodies that have begun, by call id; with a result they become somebody's answer."""
 
     def answer(self, tool: str, arguments: str) -> RecordedResult | None:
         """The result that the present link's next such call is answered with; None means that it runs."""
@@ -131,6 +134,37 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         for calls, results in self.own.items():
             merged[calls] = (*merged.get(calls, ()), *results)
         return Ledger(earlier=merged)
+
+
+# A call that failed before its body began came to nothing, and one that was cancelled to nothing known.
+_NO_RESULT = frozenset({e.ToolFailure.UNKNOWN_TOOL, e.ToolFailure.INVALID_ARGUMENTS, e.ToolFailure.CANCELLED})
+
+
+def evolve(ledger: Ledger, run_id: RunId, event: e.Event) -> Ledger:
+    """Fold one fact of a run in: its own while it lives, or those of the run that it continues (CONT-2)."""
+    match event:
+        case e.ToolInvoking(call_id=call_id, tool=tool, arguments=arguments):
+            calls = (tool, canonical_arguments(arguments))
+            return _with(ledger, invoked={**ledger.invoked, call_id: calls})
+        case e.ToolReturned(call_id=call_id, output=output):
+            return _ended(ledger, RecordedResult(run_id=run_id, call_id=call_id, output=output))
+        case e.ToolFailed(call_id=call_id, output=output) as failure if failure.failure not in _NO_RESULT:
+            result = RecordedResult(run_id=run_id, call_id=call_id, output=output, failed=True)
+            return _ended(ledger, result)
+        case e.ToolAnswered(tool=tool, arguments=arguments):
+            return ledger.after_answer(tool, arguments)
+        case e.ModelFallbackUsed():
+            return ledger.for_next_link()
+        case _:
+            return ledger
+
+
+def _ended(ledger: Ledger, result: RecordedResult) -> Ledger:
+    if result.call_id not in ledger.invoked:
+        return ledger
+    still_out = dict(ledger.invoked)
+    tool, arguments = still_out.pop(result.call_id)
+    return _with(ledger.after_result(tool, arguments, result), invoked=still_out)
 
 
 _with = msgspec.structs.replace

@@ -12,6 +12,8 @@ from domain.agent import AgentDefinition
 from domain.failure import FailureClass
 from domain.ids import RunId, Version
 from domain.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, with_result
+from domain.standing import ChainStanding
+from domain.standing import evolve as evolve_standing
 
 
 class RunStatus(StrEnum):
@@ -47,6 +49,8 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     delivered: bool = False
     """Whether some of its text was already told to a watcher."""
+    queued: bool = False
+    """Whether it was told that it waits for a place."""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +66,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     calling: ModelCall | None = None
     failed: tuple[FailureClass, ...] = ()
     """The classes of this step's failed calls, in order."""
+    standing: ChainStanding = ChainStanding()
     transcript: tuple[Message, ...] = ()
     """This turn so far: its input, then replies, each with its tool results in the order of the calls."""
     open_calls: tuple[OpenCall, ...] = ()
@@ -98,13 +103,20 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
                 step=event.step, attempt=event.attempt, provider=event.provider, model=event.model
             )
             return _with(run, version=version, step=event.step, calling=call)
+        case e.ModelCallQueued():
+            return _with(run, version=version, calling=_marked_call(run, queued=True))
         case e.TextDelta():
-            calling = msgspec.structs.replace(run.calling, delivered=True) if run.calling else None
-            return _with(run, version=version, calling=calling)
+            return _with(run, version=version, calling=_marked_call(run, delivered=True))
         case e.ModelReplied():
             return _replied(run, event, version)
         case e.ModelCallFailed():
-            return _with(run, version=version, calling=None, failed=(*run.failed, event.failure_class))
+            failed = (*run.failed, event.failure_class)
+            standing = evolve_standing(run.standing, event)
+            return _with(run, version=version, calling=None, failed=failed, standing=standing)
+        case e.ModelCallRetried() | e.ChainLinkSkipped() | e.ChainExhausted():
+            return _with(run, version=version, standing=evolve_standing(run.standing, event))
+        case e.ModelFallbackUsed():
+            return _switched(run, event, version)
         case e.ToolInvoking():
             return _with(run, version=version, open_calls=_marked(run, event.call_id, invoking=True))
         case e.ToolReturned():
@@ -112,6 +124,12 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
         case e.ToolFailed():
             return _settled(
                 run, version, ToolMessage(tool_call_id=event.call_id, content=event.output, failed=True)
+            )
+        case e.ToolAnswered():
+            return _settled(
+                run,
+                version,
+                ToolMessage(tool_call_id=event.call_id, content=event.output, failed=event.failed),
             )
         case e.ToolOutcomeUnknown():
             return _with(run, version=version, open_calls=_marked(run, event.call_id, left_behind=True))
@@ -144,12 +162,25 @@ def _replied(run: Run, event: e.ModelReplied, version: Version) -> Run:
         version=version,
         calling=None,
         failed=(),
+        standing=evolve_standing(run.standing, event),
         transcript=(*run.transcript, event.message),
         open_calls=tuple(OpenCall(call=call) for call in event.message.tool_calls),
         finish=event.finish,
         usage=run.usage + event.usage,
         cost=None if run.cost is None or event.cost is None else run.cost + event.cost,
     )
+
+
+def _switched(run: Run, event: e.ModelFallbackUsed, version: Version) -> Run:
+    run = _with(run, version=version, standing=evolve_standing(run.standing, event))
+    if not event.restarted:
+        return run
+    opening = run.created.input if run.created else ()
+    return _with(run, transcript=opening, open_calls=(), finish=None)
+
+
+def _marked_call(run: Run, **marks: bool) -> ModelCall | None:
+    return _with(run.calling, **marks) if run.calling else None
 
 
 def _marked(run: Run, call_id: str, **marks: bool) -> tuple[OpenCall, ...]:

@@ -48,6 +48,8 @@ def next_action(run: Run, limits: TurnLimits) -> Action:
         return Rest()
     if run.open_calls:
         return CallTools(calls=tuple(open_call.call for open_call in run.open_calls))
+    if run.standing.exhausted is not None:
+        return GiveUp(error=run.standing.exhausted)
     if run.failed:
         return CallModel(step=run.step)
     if run.answer:

@@ -13,10 +13,15 @@ import msgspec
 from domain.agent import AgentDefinition, Link, ModelOptions
 from domain.codec import Codec
 from domain.events import (
+    ChainExhausted,
+    ChainLinkSkipped,
     Event,
     FinishReason,
     ModelCallFailed,
+    ModelCallQueued,
+    ModelCallRetried,
     ModelCallStarted,
+    ModelFallbackUsed,
     ModelReplied,
     RunCancelled,
     RunCancelRequested,
@@ -27,6 +32,7 @@ from domain.events import (
     RunStarted,
     SessionTurnAdded,
     TextDelta,
+    ToolAnswered,
     ToolEffect,
     ToolFailed,
     ToolFailure,
@@ -47,6 +53,7 @@ from domain.messages import (
 )
 
 _ROOT, _PARENT, _BEFORE = (RunId(UUID(int=number)) for number in (1, 2, 3))
+_PRIMARY, _BACKUP = Link(provider="primary", model="small"), Link(provider="backup", model="big")
 _CALL = ToolCall(id="call_1", name="get_order", arguments='{"id": 7}')
 _REPLY = AssistantMessage(
     content="Ich sehe nach \u2026",
@@ -96,6 +103,7 @@ SAMPLES: dict[str, Event] = {
     ),
     "run.started.v1": RunStarted(host="host-1", definition=_DEFINITION, session_version=4),
     "model-call.started.v1": ModelCallStarted(step=2, attempt=3, provider="primary", model="small"),
+    "model-call.queued.v1": ModelCallQueued(step=2, attempt=3, provider="primary", model="small"),
     "text.delta.v1": TextDelta(step=2, text="It ships \u2708"),
     "model.replied.v1": ModelReplied(
         step=2,
@@ -115,6 +123,26 @@ SAMPLES: dict[str, Event] = {
         failure_class=FailureClass.TRANSIENT,
         failure=_FAILURE,
     ),
+    "model-call.retried.v1": ModelCallRetried(
+        step=2, provider="primary", model="small", failure_class=FailureClass.EMPTY, wait_ms=350
+    ),
+    "chain-link.skipped.v1": ChainLinkSkipped(
+        step=2, provider="backup", model="big", reason="no_tool_support"
+    ),
+    "model-fallback.used.v1": ModelFallbackUsed(
+        primary=_PRIMARY,
+        fallback=_BACKUP,
+        failure_class=FailureClass.UNAVAILABLE,
+        reason="overloaded",
+        step=2,
+        restarted=True,
+    ),
+    "chain.exhausted.v1": ChainExhausted(
+        step=2,
+        links=(_PRIMARY, _BACKUP),
+        error="provider primary failed",
+        error_class=ErrorClass.PROVIDER,
+    ),
     "tool.invoking.v1": ToolInvoking(
         call_id="call_1",
         tool="get_order",
@@ -133,11 +161,28 @@ SAMPLES: dict[str, Event] = {
         output="no result within 30 s",
         duration_ms=30000,
     ),
+    "tool.answered.v1": ToolAnswered(
+        call_id="call_2",
+        tool="get_order",
+        arguments='{"id":7}',
+        output="no such order",
+        failed=True,
+        recorded_run_id=_ROOT,
+        recorded_call_id="call_1",
+    ),
     "tool.outcome-unknown.v1": ToolOutcomeUnknown(call_id="call_1", tool="refund", reason="did not stop"),
     "run.cancel-requested.v1": RunCancelRequested(reason="too slow"),
     "run.completed.v1": RunCompleted(answer="It ships today.", finish=FinishReason.LENGTH),
     "run.failed.v1": RunFailed(
         error="provider primary failed", error_type="provider_unavailable", error_class=ErrorClass.PROVIDER
+    ),
+    "run.completed.v1+fallbacks": RunCompleted(answer="It ships today.", fallbacks_taken=(_PRIMARY,)),
+    "run.failed.v1+fallbacks": RunFailed(
+        error="provider primary failed",
+        error_type="chain_exhausted",
+        error_class=ErrorClass.PROVIDER,
+        fallbacks_taken=(_PRIMARY, _BACKUP),
+        refunded=True,
     ),
     "run.cancelled.v1": RunCancelled(reason="too slow"),
     "session.turn-added.v1": SessionTurnAdded(run_id=_ROOT, messages=_CONVERSATION),

@@ -1,4 +1,4 @@
-"""Whole turns played against the chain and the ledger, the links answering in any way at all."""
+"""Whole turns played against chain, ledger and run, the links answering in any way at all."""
 
 from collections import Counter
 
@@ -6,10 +6,30 @@ import msgspec
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from domain.agent import Link
+from domain import events as e
+from domain import ledger
+from domain.agent import AgentDefinition, Link
 from domain.chain import ChainLink, ChainState, FallbackMode, NextLink, Retry, Stop, after, answered, begin
+from domain.chain_record import commands_for
+from domain.commands import (
+    AnswerToolCall,
+    BeginModelCall,
+    CompleteRun,
+    CreateRun,
+    InvokeTool,
+    RecordModelFailure,
+    RecordReply,
+    RecordToolOutput,
+    RunCommand,
+    StartRun,
+)
+from domain.decide import decide
 from domain.failure import CallFailure, FailureClass, FailureKind, error_of
-from domain.ledger import Ledger, RecordedResult
+from domain.ledger import Ledger
+from domain.messages import AssistantMessage, ToolCall
+from domain.run import Run, evolve, fold
+from domain.turn import CallModel, TurnLimits, next_action
+from tests.domain.facts import QUESTION
 from tests.domain.given import RUN_ID
 
 RETRIED = {FailureClass.TRANSIENT, FailureClass.EMPTY, FailureClass.ERROR_PRE}
@@ -42,66 +62,84 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class Turn:
-    """A turn as the runner performs it: it calls, and asks the chain and the ledger what that means."""
+    """A turn as the actor performs it: it calls, asks chain and ledger what that means, and tells the run."""
 
     def __init__(self, state: ChainState) -> None:
         self.opening = state
         self.state = state
         self.ledger = Ledger()
-        self.step = 1
+        self.run = Run(id=RUN_ID)
+        self.facts: list[e.RunEvent] = []
         self.attempts: list[Attempt] = []
         self.bodies: Counter[str] = Counter()
         self.asked: dict[Link, Counter[str]] = {}
         self.stop: Stop | None = None
-        self.done = False
-        match begin(state):
-            case NextLink(state=moved):
-                self.state = moved
-            case Stop() as stop:
-                self._end(stop)
+        self._open()
+
+    def _open(self) -> None:
+        primary, *fallbacks = (candidate.link for candidate in self.opening.links)
+        agent = AgentDefinition(
+            name="a", provider=primary.provider, model=primary.model, fallbacks=tuple(fallbacks)
+        )
+        self._tell(CreateRun(tenant="acme", agent="a", input=(QUESTION,)))
+        self._tell(StartRun(host="host-1", definition=agent))
+        match begin(self.state):
+            case NextLink() | Stop() as outcome:
+                self._follow(outcome)
 
     @property
     def over(self) -> bool:
-        return self.done or self.stop is not None
+        return self.run.status.ended
 
     def play(self, outcome: Fails | Replies) -> None:
         """The selected link's next call comes out like this."""
-        assert not self.over
-        self.attempts.append(Attempt(self.step, self.state.link, outcome))
+        action = next_action(self.run, TurnLimits())
+        assert isinstance(action, CallModel)
+        link, step = self.state.link, action.step
+        self.attempts.append(Attempt(step, link, outcome))
+        self._tell(BeginModelCall(step=step, provider=link.provider, model=link.model))
         if isinstance(outcome, Replies):
-            self._reply(outcome)
+            self._reply(step, outcome)
         else:
-            self._fail(outcome)
+            failed = RecordModelFailure(step=step, failure_class=outcome.failure_class, failure=outcome.seen)
+            self._tell(failed)
+            self._follow(after(self.state, outcome.failure_class, outcome.seen, random=0.5))
 
-    def _reply(self, reply: Replies) -> None:
-        asked = self.asked.setdefault(self.state.link, Counter())
-        for tool in reply.tools:
-            asked[tool] += 1
-            recorded = self.ledger.answer(tool, "{}")
-            if recorded is not None:
-                self.ledger = self.ledger.after_answer(tool, "{}")
-                continue
-            self.bodies[tool] += 1
-            self.ledger = self.ledger.after_result(
-                tool, "{}", RecordedResult(run_id=RUN_ID, call_id=f"c{self.step}", output="done")
-            )
+    def _reply(self, step: int, reply: Replies) -> None:
+        calls = tuple(
+            ToolCall(id=f"c{number}", name=tool, arguments="{}") for number, tool in enumerate(reply.tools)
+        )
+        message = AssistantMessage(content="" if calls else "It ships.", tool_calls=calls)
+        self._tell(RecordReply(step=step, message=message, finish=e.FinishReason.STOP))
+        for call in calls:
+            self._get_result(call)
         self.state = answered(self.state, streamed=reply.streamed)
-        self.done = not reply.tools
-        self.step += 1
+        if not calls:
+            self._tell(CompleteRun())
 
-    def _fail(self, fails: Fails) -> None:
-        match after(self.state, fails.failure_class, fails.seen, random=0.5):
-            case Retry(state=state):
-                self.state = state
-            case NextLink(state=state):
-                self.state = state
-                self.ledger = self.ledger.for_next_link()
-            case Stop() as stop:
-                self._end(stop)
+    def _get_result(self, call: ToolCall) -> None:
+        self.asked.setdefault(self.state.link, Counter())[call.name] += 1
+        recorded = self.ledger.answer(call.name, call.arguments)
+        if recorded is not None:
+            self._tell(AnswerToolCall(call_id=call.id, result=recorded))
+            return
+        self.bodies[call.name] += 1
+        self._tell(InvokeTool(call_id=call.id, effect=e.ToolEffect.DESTRUCTIVE, call_key="k"))
+        self._tell(RecordToolOutput(call_id=call.id, output="done"))
 
-    def _end(self, stop: Stop) -> None:
-        self.stop = stop
-        self.state = stop.state
+    def _follow(self, outcome: Retry | NextLink | Stop) -> None:
+        self.state = outcome.state
+        self.stop = outcome if isinstance(outcome, Stop) else None
+        for command in commands_for(outcome):
+            self._tell(command)
+
+    def _tell(self, command: RunCommand) -> None:
+        facts = decide(self.run, command)
+        assert facts, f"{command} added nothing"
+        for fact in facts:
+            self.run = evolve(self.run, fact)
+            self.ledger = ledger.evolve(self.ledger, RUN_ID, fact)
+        self.facts.extend(facts)
 
 
 links = st.lists(st.booleans(), min_size=1, max_size=4).map(
@@ -140,6 +178,7 @@ def test_any_turn_keeps_to_the_rules_of_the_chain(
     check_bodies(turn)
     check_fallbacks_taken(turn)
     check_error(turn)
+    check_record(turn)
 
 
 def check_retries(turn: Turn) -> None:
@@ -193,7 +232,9 @@ def check_fallbacks_taken(turn: Turn) -> None:
     """CHAIN-11: the links that failed or were skipped, never the one that answers."""
     taken = turn.state.fallbacks_taken
     links = [candidate.link for candidate in turn.opening.links]
-    if turn.stop is None:
+    if len(links) == 1:
+        assert taken == ()
+    elif turn.stop is None:
         assert turn.state.link not in taken
         assert list(taken) == links[: turn.state.position]
     elif turn.stop.exhausted:
@@ -225,3 +266,29 @@ def check_error(turn: Turn) -> None:
         assert told.startswith(own.message)
     for candidate in turn.state.fallbacks_taken[:-1]:
         assert str(candidate) in told
+
+
+def check_record(turn: Turn) -> None:
+    """CHAIN-10, 11: the run's own facts say the same as the chain."""
+    assert fold(RUN_ID, turn.facts) == turn.run
+    attempts = [(f.step, f.provider) for f in turn.facts if isinstance(f, e.ModelCallStarted)]
+    assert attempts == [(attempt.step, attempt.link.provider) for attempt in turn.attempts]
+    from_ledger = Counter(f.tool for f in turn.facts if isinstance(f, e.ToolAnswered))
+    assert from_ledger + turn.bodies == sum(turn.asked.values(), Counter[str]())
+    switches = [f for f in turn.facts if isinstance(f, e.ModelFallbackUsed)]
+    restarting = turn.opening.mode is FallbackMode.RESTART
+    assert all(f.restarted == (restarting and f.failure_class is not None) for f in switches)
+    called = [attempt.link for attempt in turn.attempts]
+    assert set(called) <= {turn.opening.links[0].link, *(f.fallback for f in switches)}
+    if isinstance(turn.facts[-1], e.RunCompleted):
+        assert turn.facts[-1].fallbacks_taken == turn.state.fallbacks_taken
+    if turn.stop is not None:
+        check_end(turn.facts[-1], turn.stop)
+
+
+def check_end(end: e.RunEvent, stop: Stop) -> None:
+    assert isinstance(end, e.RunFailed)
+    assert (end.error, end.error_type) == (stop.error.message, stop.error.type)
+    assert end.error_class is stop.error.error_class
+    assert end.fallbacks_taken == stop.state.fallbacks_taken
+    assert end.refunded == stop.exhausted

@@ -141,10 +141,19 @@ def test_the_answer_says_why_the_model_stopped() -> None:
         OPENED,
         (*OPENED, calling(1)),
         (*OPENED, *asked_for(call("c1"))),
+        (*OPENED, calling(1), replied(1, says("I will look.", call("c1")))),
         (*ANSWERED, calling(2)),
         (*ANSWERED, calling(2), failed(2)),
     ],
-    ids=["queued", "no reply", "call in flight", "tool call open", "a further call in flight", "it failed"],
+    ids=[
+        "queued",
+        "no reply",
+        "call in flight",
+        "tool call open",
+        "tool call open after some words",
+        "a further call in flight",
+        "it failed",
+    ],
 )
 def test_an_unfinished_turn_is_not_completed(past: tuple[RunEvent, ...]) -> None:
     """CHAIN-10: an earlier reply never papers over a later failure."""

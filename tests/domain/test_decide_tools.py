@@ -74,7 +74,9 @@ def test_a_call_is_invoked_once() -> None:
 
 @pytest.mark.parametrize("command", [invoke("c9"), OUTPUT, GONE, failure(ToolFailure.CANCELLED)])
 def test_a_call_that_no_reply_asked_for_is_refused(command: RunCommand) -> None:
-    given(*OPENED, *asked_for(C2)).refuses(command, OutOfTurn, "has no tool call")
+    asked = given(*OPENED, *asked_for(C2))
+    asked.refuses(command, OutOfTurn, "has no tool call")
+    given(*asked.facts, invoking(C2), returned(C2, "done")).refuses(command, OutOfTurn, "has no tool call")
 
 
 def test_an_output_is_recorded_once() -> None:

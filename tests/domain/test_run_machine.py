@@ -9,39 +9,50 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from domain import events as e
+from domain.agent import AgentDefinition, Link
 from domain.codec import Codec
 from domain.commands import (
+    AnswerToolCall,
     BeginModelCall,
     CancelRun,
     CompleteRun,
     CreateRun,
+    ExhaustChain,
     FailRun,
     InvokeTool,
     RecordModelFailure,
+    RecordQueueing,
     RecordReply,
     RecordText,
     RecordToolFailure,
     RecordToolOutput,
     RecordUnknownOutcome,
     RequestCancel,
+    RetryModelCall,
     RunCommand,
+    SkipLink,
     StartRun,
+    UseFallback,
 )
 from domain.decide import InvalidInput, OutOfTurn, RunAlreadyEnded, decide
 from domain.failure import ErrorClass, FailureClass, RunError
+from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, ToolMessage, UserMessage, flaw_in
 from domain.run import Run, RunStatus, evolve, fold
 from domain.session import turn_of
 from domain.turn import Action, CallModel, CallTools, Complete, GiveUp, Rest, TurnLimits, next_action
-from tests.domain.facts import DEFINITION, QUESTION, says
+from tests.domain.facts import QUESTION, says
 from tests.domain.given import RUN_ID
 from tests.domain.strategies import call_failures, replies
 
 LIMITS = TurnLimits(max_steps=4)
 CODEC = Codec()
 ERROR = RunError(message="no provider left", type="provider_unavailable", error_class=ErrorClass.PROVIDER)
-ENDED = (e.RunCompleted, e.RunFailed, e.RunCancelled)
-RESULTS = (e.ToolReturned, e.ToolFailed)
+ENDED = e.RunCompleted | e.RunFailed | e.RunCancelled
+RESULTS = e.ToolReturned | e.ToolFailed | e.ToolAnswered
+LINKS = [Link(provider=name, model="m") for name in ("one", "two", "three")]
+AGENT = AgentDefinition(name="support", provider="one", model="m", fallbacks=tuple(LINKS[1:]))
+RECORDED = RecordedResult(run_id=RUN_ID, call_id="c0", output="charged")
 
 steps = st.integers(0, LIMITS.max_steps + 1)
 call_ids = st.sampled_from(["c1", "c2", "c3", "c9"])
@@ -54,8 +65,8 @@ def command_of(kind: type[Any], **fields: st.SearchStrategy[Any]) -> st.SearchSt
 
 commands: st.SearchStrategy[RunCommand] = st.one_of(
     command_of(CreateRun, tenant=st.just("acme"), agent=st.just("support"), input=inputs),
-    command_of(StartRun, host=st.just("host-1"), definition=st.just(DEFINITION)),
-    command_of(BeginModelCall, step=steps, provider=st.just("primary"), model=st.just("small")),
+    command_of(StartRun, host=st.just("host-1"), definition=st.just(AGENT)),
+    command_of(BeginModelCall, step=steps, provider=st.sampled_from(["one", "two"]), model=st.just("m")),
     command_of(RecordText, step=steps, text=st.sampled_from(["", "It"])),
     command_of(RecordReply, step=steps, message=replies(), finish=st.sampled_from(e.FinishReason)),
     command_of(
@@ -73,6 +84,12 @@ commands: st.SearchStrategy[RunCommand] = st.one_of(
         output=st.just("no"),
     ),
     command_of(RecordUnknownOutcome, call_id=call_ids, reason=st.just("did not stop")),
+    command_of(RecordQueueing, step=steps),
+    command_of(RetryModelCall, wait_ms=st.just(0)),
+    command_of(SkipLink, link=st.sampled_from(LINKS), reason=st.just("no_tool_support")),
+    command_of(UseFallback, fallback=st.sampled_from(LINKS), reason=st.just(""), restarted=st.booleans()),
+    command_of(ExhaustChain, error=st.just(ERROR)),
+    command_of(AnswerToolCall, call_id=call_ids, result=st.just(RECORDED)),
     command_of(RequestCancel),
     command_of(CompleteRun),
     command_of(FailRun, error=st.just(ERROR)),
@@ -113,7 +130,7 @@ class RunMachine(RuleBasedStateMachine):
         messages = (QUESTION, says("It is")) if input_ends_in_a_reply else (QUESTION,)
         self.tell(CreateRun(tenant="acme", agent="support", input=messages))
         if started:
-            self.tell(StartRun(host="host-1", definition=DEFINITION))
+            self.tell(StartRun(host="host-1", definition=AGENT))
 
     @rule(command=commands)
     def anything(self, command: RunCommand) -> None:
@@ -185,6 +202,9 @@ class RunMachine(RuleBasedStateMachine):
                 case e.ToolFailed(call_id=call_id):
                     assert "result" not in asked[call_id]
                     asked[call_id].append("result")
+                case e.ToolAnswered(call_id=call_id):
+                    assert asked[call_id] == []
+                    asked[call_id].append("result")
 
     @invariant()
     def a_step_has_one_reply_and_its_attempts_count_up(self) -> None:
@@ -194,10 +214,34 @@ class RunMachine(RuleBasedStateMachine):
         assert begun == sorted(set(begun))
 
     @invariant()
+    def a_step_has_one_retry_per_switch_and_no_call_follows_the_last_link(self) -> None:
+        spent = False
+        for place, fact in enumerate(self.facts):
+            if isinstance(fact, e.ModelReplied | e.ModelFallbackUsed):
+                spent = False
+            elif isinstance(fact, e.ModelCallRetried):
+                assert not spent
+                spent = True
+            elif isinstance(fact, e.ChainExhausted):
+                later = self.facts[place + 1 :]
+                assert [f for f in later if not isinstance(f, e.RunCancelRequested | ENDED)] == []
+        refunds = [fact.refunded for fact in self.facts if isinstance(fact, e.RunFailed)]
+        exhausted = any(isinstance(fact, e.ChainExhausted) for fact in self.facts)
+        assert refunds == [exhausted] * len(refunds)
+
+    def since_restart(self) -> list[e.RunEvent]:
+        """The facts of the turn as its present link has it."""
+        begun = 0
+        for place, fact in enumerate(self.facts):
+            if isinstance(fact, e.ModelFallbackUsed) and fact.restarted:
+                begun = place
+        return self.facts[begun:]
+
+    @invariant()
     def the_turn_is_history_that_every_provider_takes(self) -> None:
         assert flaw_in(turn_of(self.run).messages) is None
         results = [m.tool_call_id for m in self.run.transcript if isinstance(m, ToolMessage)]
-        assert len(results) == sum(isinstance(fact, RESULTS) for fact in self.facts)
+        assert len(results) == sum(isinstance(fact, RESULTS) for fact in self.since_restart())
 
     @invariant()
     def the_answer_is_the_last_reply(self) -> None:
@@ -221,7 +265,7 @@ def performed(action: Action) -> list[RunCommand]:
     """What the actor would begin."""
     match action:
         case CallModel(step=step):
-            return [BeginModelCall(step=step, provider="primary", model="small")]
+            return [BeginModelCall(step=step, provider="one", model="m")]
         case CallTools(calls=calls):
             return [InvokeTool(call_id=c.id, effect=e.ToolEffect.READ, call_key="k") for c in calls]
         case Complete():
