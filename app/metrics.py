@@ -1,8 +1,12 @@
 """Every series that a host shows to Prometheus, on its own registry so that two hosts fit in one test."""
 
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
+from domain.events import Event, Recorded, RunCancelled, RunCompleted, RunFailed, RunStarted
 from domain.messages import Usage
+from domain.run import RunStatus
 
 _HTTP_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _CALL_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -17,7 +21,7 @@ class Metrics:
     |---|---|
     | `route` | the path templates of the API, and `unmatched` |
     | `method`, `status` | HTTP methods that are served, and `OTHER`; status codes that were answered |
-    | `status` (runs) | `Completed`, `Failed`, `Cancelled`, `AwaitingApproval`, `AwaitingInput` |
+    | `status` (runs) | `Completed`, `Failed`, `Cancelled` |
     | `agent`, `provider`, `model`, `tool` | names from the settings file and from code |
     | `outcome` (model calls) | `replied`, or the failure class |
     | `outcome` (tool calls) | `returned`, or the kind of failure, or `left_behind` |
@@ -33,6 +37,21 @@ class Metrics:
         self._describe_runs()
         self._describe_calls()
         self._describe_store()
+
+    def count_runs(self, committed: Iterable[Recorded[Event]]) -> None:
+        """What these facts say of runs' beginnings and ends."""
+        for recorded in committed:
+            match recorded.event:
+                case RunStarted(definition=definition):
+                    self.runs_started.labels(definition.name).inc()
+                case RunCompleted():
+                    self.runs_ended.labels(RunStatus.COMPLETED).inc()
+                case RunFailed():
+                    self.runs_ended.labels(RunStatus.FAILED).inc()
+                case RunCancelled():
+                    self.runs_ended.labels(RunStatus.CANCELLED).inc()
+                case _:
+                    pass  # everything else is counted where it happens, if at all
 
     def count_reply(self, provider: str, model: str, usage: Usage) -> None:
         """A call that came back, and what it used."""
@@ -82,15 +101,8 @@ class Metrics:
         )
         self.runs_ended = Counter(
             "tracon_runs_ended_total",
-            "Runs that ended on this host, by the status they ended with.",
-            ["agent", "status"],
-            registry=self.registry,
-        )
-        self.run_seconds = Histogram(
-            "tracon_run_seconds",
-            "Time from a run's start to its end on this host.",
-            ["agent"],
-            buckets=_CALL_SECONDS,
+            "Runs that this host recorded the end of, by the status they ended with.",
+            ["status"],
             registry=self.registry,
         )
 

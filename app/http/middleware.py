@@ -69,6 +69,7 @@ async def stamp(request: web.Request, response: web.StreamResponse) -> None:
     """Headers that every answer has, streams too."""
     response.headers["X-Request-Id"] = request.get(REQUEST_ID) or uuid4().hex
     response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Server"] = "tracon"
     if run_id := request.get(RUN_ID):
         response.headers["X-Run-Id"] = run_id
 

@@ -48,12 +48,13 @@ class EventLog:
         metrics: Metrics | None = None,
     ) -> None:
         self._mapper = mapper or EventMapper()
+        self._metrics = metrics or Metrics()
         self._reader = Reader(pool, self._mapper)
         self._feed = Feed(self._reader)
         self._writer = GroupCommitWriter(
             connect,
             on_committed=self._committed,
-            metrics=metrics or Metrics(),
+            metrics=self._metrics,
             strict=strict,
             max_waiting=max_waiting,
         )
@@ -175,6 +176,7 @@ class EventLog:
         return Append(changes, sealed, asyncio.get_running_loop().time() + patience_s, proven)
 
     def _committed(self, recorded: list[Recorded[Event]]) -> None:
+        self._metrics.count_runs(recorded)
         self._feed.publish(recorded)
         self._wakeups.ring()
         self._notifier.poke()

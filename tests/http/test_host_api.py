@@ -54,6 +54,13 @@ async def test_meta_says_what_runs_here_and_no_secret(hosts: Hosts, database: st
     assert database not in json.dumps(meta)
 
 
+async def test_answers_do_not_tell_what_the_host_is_made_of(host: Client) -> None:
+    """HTTP-1"""
+    for path in ("/", "/tracon/api/nothing"):
+        headers = (await host.get(path)).headers
+        assert (headers["Server"], headers["X-Content-Type-Options"]) == ("tracon", "nosniff")
+
+
 async def test_metrics_count_what_happened(host: Client) -> None:
     """HTTP-5"""
     await host.run("echo")
@@ -69,6 +76,10 @@ async def test_metrics_count_what_happened(host: Client) -> None:
     assert 'tracon_http_requests_total{method="GET",route="unmatched",status="404"} 1.0' in text
     assert 'tracon_projection_lag_events{projection="runs"} 0.0' in text
     assert 'tracon_projection_stopped{projection="runs"} 0.0' in text
+    assert 'tracon_runs_started_total{agent="echo"} 2.0' in text
+    assert 'tracon_runs_ended_total{status="Completed"} 2.0' in text
+    assert 'tracon_tokens_total{direction="input",model="echo",provider="scripted"} 2.0' in text
+    assert "tracon_append_events_count" in text
     assert "tracon_store_up 1.0" in text
     assert "tracon_build_info{" in text
     assert stream.run_id not in text
