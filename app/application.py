@@ -18,6 +18,7 @@ from domain.agent import AgentDefinition
 from domain.errors import TraconError
 
 T = TypeVar("T")
+_NOT_THEIRS = {Path(__file__), Path(importlib.__file__)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ def load_app(target: str | None) -> AppDefinitions:
     if target is None:
         return AppDefinitions()
     try:
-        module = _from_file(Path(target)) if _is_file(target) else _by_name(target)
+        module = _from_file(target) if _is_file(target) else _by_name(target)
     except SettingsError:
         raise
     except (Exception, SystemExit) as error:
@@ -61,15 +62,16 @@ def _is_file(target: str) -> bool:
     return target.endswith(".py") or os.sep in target or Path(target).is_file()
 
 
-def _from_file(file: Path) -> ModuleType:
-    if not file.is_file():
-        raise _refused(str(file), "there is no such file")
-    # A name that no import can mean: `app.py` is not our package.
+def _from_file(target: str) -> ModuleType:
+    if not Path(target).is_file():
+        raise _refused(target, "there is no such file")
+    file = Path(target).resolve()
+    # A name that no import can mean: the user's `app.py` is not our package.
     name = f"tracon_application_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file.resolve())
+    spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise _refused(str(file), "is not a Python file")
-    _make_importable(file.resolve().parent)
+        raise _refused(target, "is not a Python file")
+    _make_importable(file.parent)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # type hints are looked up there
     try:
@@ -122,7 +124,9 @@ def _place(filename: str, line: int | None, target: str) -> str:
 
 def _users_frame(frames: traceback.StackSummary) -> traceback.FrameSummary | None:
     """The last line of the user's own: in the file that was loaded, or beside or below it."""
-    theirs = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
+    theirs = [
+        frame for frame in frames if Path(frame.filename) not in _NOT_THEIRS and frame.filename[0] != "<"
+    ]
     if not theirs:
         return None
     home = Path(theirs[0].filename).parent

@@ -1,0 +1,150 @@
+"""The catalogue: agents of the code and of the settings, and everything that they name is there."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.agents import Agent, InvalidAgent
+from app.models.provider_settings import ModelSettings, ProviderSettings
+from app.registry import AgentNotFound, AppDefinitions, Catalog
+from app.settings.errors import SettingsError
+from app.settings.load import Settings
+from app.tools.tool import Tool, tool
+from domain.agent import AgentDefinition
+
+
+def a_tool(name: str, **terms: Any) -> Tool:
+    def function() -> None:
+        """Do it."""
+
+    return tool(name=name, **terms)(function)
+
+
+SETTINGS = Settings(
+    providers={
+        "primary": ProviderSettings(type="openai", models={"small": ModelSettings(), "big": ModelSettings()}),
+        "open": ProviderSettings(type="scripted"),
+    }
+)
+SUPPORT = AgentDefinition(name="support", provider="primary", model="small", tools=("get_order",))
+
+
+def settings_with(*agents: AgentDefinition) -> Settings:
+    return msgspec.structs.replace(SETTINGS, agents={agent.name: agent for agent in agents})
+
+
+def refusals(settings: Settings, app: AppDefinitions) -> list[str]:
+    with pytest.raises(SettingsError) as refused:
+        Catalog.build(settings, app)
+    return [str(problem) for problem in refused.value.problems]
+
+
+def test_agents_of_the_code_and_of_the_settings_stand_together() -> None:
+    billing = AgentDefinition(name="billing", provider="open", model="anything")
+    app = AppDefinitions(tools=(a_tool("get_order"),), agents=(SUPPORT,))
+    catalog = Catalog.build(settings_with(billing), app)
+    assert catalog.agents() == (billing, SUPPORT)
+    assert catalog.agent("support") is SUPPORT
+    assert catalog.tools.names() == ("get_order",)
+
+
+def test_an_agent_that_is_not_there_is_not_found() -> None:
+    with pytest.raises(AgentNotFound, match="there is no agent 'support'"):
+        Catalog.build(SETTINGS, AppDefinitions()).agent("support")
+
+
+def test_everything_an_agent_names_must_be_there() -> None:
+    agent = AgentDefinition(
+        name="support",
+        provider="primry",
+        model="small",
+        fallbacks=SUPPORT.links + AgentDefinition(name="x", provider="primary", model="bigg").links,
+        tools=("get_ordr", "refund", "refund"),
+    )
+    app = AppDefinitions(tools=(a_tool("get_order"), a_tool("refund")))
+    assert refusals(settings_with(agent), app) == [
+        "settings: agents.support.tools: names 'refund' twice",
+        "settings: agents.support.tools: there is no tool 'get_ordr'; did you mean 'get_order'?",
+        "settings: agents.support.provider: there is no provider 'primry'; did you mean 'primary'?",
+        "settings: agents.support.fallbacks.1.model: provider 'primary' lists no model 'bigg';"
+        " did you mean 'big'?",
+    ]
+
+
+def test_the_source_of_a_problem_is_where_the_agent_is_defined() -> None:
+    app = AppDefinitions(agents=(SUPPORT,), source="shop.py")
+    assert refusals(SETTINGS, app) == [
+        "shop.py: agents.support.tools: there is no tool 'get_order'; there is none"
+    ]
+
+
+def test_a_provider_that_lists_no_models_takes_any() -> None:
+    agent = AgentDefinition(name="a", provider="open", model="whatever")
+    assert Catalog.build(settings_with(agent), AppDefinitions()).agent("a") == agent
+
+
+def test_a_tool_that_requires_approval_is_refused_while_nobody_can_be_asked() -> None:
+    """TOOL-2: to run it without asking would be worse than not to start."""
+    app = AppDefinitions(tools=(a_tool("get_order", requires_approval=True),))
+    assert refusals(settings_with(SUPPORT), app) == [
+        "settings: agents.support.tools: 'get_order' requires approval,"
+        " and this build cannot ask anybody for it yet"
+    ]
+    assert Catalog.build(SETTINGS, app).tools.names() == ("get_order",)
+
+
+def test_a_name_stands_for_one_thing() -> None:
+    app = AppDefinitions(
+        tools=(a_tool("get_order"), a_tool("get_order")),
+        agents=(SUPPORT, msgspec.structs.replace(SUPPORT)),
+        source="shop.py",
+    )
+    assert refusals(settings_with(SUPPORT), app) == [
+        "shop.py: tools.get_order: two tools have this name",
+        "shop.py: agents.support: two agents have this name",
+        "shop.py: agents.support: is in the settings too; give one of them another name",
+        "shop.py: agents.support: is in the settings too; give one of them another name",
+    ]
+
+
+def test_an_agent_in_code_is_checked_when_it_is_written() -> None:
+    get_order = a_tool("get_order")
+    agent = Agent(
+        "support",
+        provider="primary",
+        model="small",
+        instructions="Be brief.",
+        tools=[get_order, "refund"],
+        fallbacks=[{"provider": "open", "model": "m"}, *SUPPORT.links],
+        options={"temperature": 0},
+        parameters={"tone": "kind"},
+    )
+    assert agent.tools == (get_order,)
+    assert agent.definition == msgspec.convert(
+        {
+            "name": "support",
+            "provider": "primary",
+            "model": "small",
+            "instructions": "Be brief.",
+            "tools": ["get_order", "refund"],
+            "fallbacks": [{"provider": "open", "model": "m"}, {"provider": "primary", "model": "small"}],
+            "options": {"temperature": 0.0},
+            "parameters": {"tone": "kind"},
+        },
+        AgentDefinition,
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"name": "two words"}, r"agent 'two words': .*\$\.name"),
+        ({"options": {"temprature": 1}}, "unknown field `temprature`"),
+        ({"fallbacks": ["open/m"]}, r"\$\.fallbacks"),
+        ({"tools": [print]}, "agent 'a': "),
+    ],
+)
+def test_an_agent_that_is_written_wrongly_is_refused_at_once(wrong: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidAgent, match=reason):
+        Agent(**{"name": "a", "provider": "p", "model": "m", **wrong})
