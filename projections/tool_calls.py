@@ -77,6 +77,9 @@ def advance(step: LastStep, recorded: Fact) -> LastStep:
         case e.ToolFailed() as failed:
             changes = _end(recorded, ToolCallState.FAILED, failed.output, failed.duration_ms)
             return _changed(step, recorded, failed.call_id, failure=failed.failure, **changes)
+        case e.ToolAnswered() as answered:
+            state = ToolCallState.FAILED if answered.failed else ToolCallState.RETURNED
+            return _changed(step, recorded, answered.call_id, **_end(recorded, state, answered.output))
         case e.ToolOutcomeUnknown() as unknown:
             changes = _end(recorded, ToolCallState.UNKNOWN, unknown.reason)
             return _changed(step, recorded, unknown.call_id, **changes)

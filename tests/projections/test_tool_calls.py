@@ -7,6 +7,7 @@ from domain.events import (
     RunCancelled,
     RunCompleted,
     RunFailed,
+    ToolAnswered,
     ToolEffect,
     ToolFailure,
     ToolOutcomeUnknown,
@@ -63,6 +64,24 @@ def test_a_call_that_returned_has_its_arguments_output_and_times() -> None:
 
 def test_a_call_under_way_is_invoking_and_one_not_started_is_not_shown() -> None:
     assert states(*OPENED, *asked_for(FIRST, SECOND), invoking(SECOND)) == [("c2", ToolCallState.INVOKING)]
+
+
+@pytest.mark.parametrize(("failed", "state"), [(False, ToolCallState.RETURNED), (True, ToolCallState.FAILED)])
+def test_a_call_answered_from_the_ledger_has_a_result_and_never_started(
+    failed: bool, state: ToolCallState
+) -> None:
+    """CHAIN-6."""
+    answered = ToolAnswered(
+        call_id="c1",
+        tool="get_order",
+        arguments='{"id":7}',
+        output="shipped",
+        failed=failed,
+        recorded_run_id=RUN,
+        recorded_call_id="c0",
+    )
+    (found,) = tool_calls_of(stream(*OPENED, *asked_for(FIRST), answered))
+    assert (found.state, found.output, found.started_at) == (state, "shipped", None)
 
 
 def test_a_call_of_an_unknown_tool_failed_without_having_started() -> None:
