@@ -1,9 +1,16 @@
 """Recorded tool results, and whom they answer (CHAIN-6)."""
 
+from uuid import UUID
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.ledger import Ledger, RecordedResult
+from domain.agent import Link
+from domain.events import Event, ModelFallbackUsed, ToolAnswered, ToolFailure
+from domain.ids import RunId
+from domain.ledger import Ledger, RecordedResult, evolve
+from tests.domain.facts import call, invoking, returned, tool_failed
 from tests.domain.given import RUN_ID
 
 TOOLS = st.sampled_from(["charge", "get_order"])
@@ -73,6 +80,84 @@ def test_a_third_link_is_answered_with_what_both_before_it_ran() -> None:
 
 def test_another_link_begins_at_the_first_result_again() -> None:
     assert answers(having(A).after_answer(*A).for_next_link(), A) == ["result 0"]
+
+
+OTHER_RUN = RunId(UUID(int=9))
+SWITCHED = ModelFallbackUsed(
+    primary=Link(provider="one", model="m"), fallback=Link(provider="two", model="m"), reason="", step=1
+)
+CHARGE = call("c1", *A)
+
+
+def told(*facts: Event, run_id: RunId = RUN_ID) -> Ledger:
+    """The ledger after these facts of a run."""
+    ledger = Ledger()
+    for fact in facts:
+        ledger = evolve(ledger, run_id, fact)
+    return ledger
+
+
+def test_a_switch_makes_what_was_run_answer() -> None:
+    ran = (invoking(CHARGE), returned(CHARGE, "charged"))
+    assert told(*ran).answer(*A) is None
+    assert told(*ran, SWITCHED).answer(*A) == RecordedResult(run_id=RUN_ID, call_id="c1", output="charged")
+
+
+def test_an_answer_is_given_once_to_a_link_and_again_to_the_next() -> None:
+    answered = ToolAnswered(
+        call_id="c7",
+        tool="charge",
+        arguments='{ "id": 7 }',
+        output="charged",
+        recorded_run_id=RUN_ID,
+        recorded_call_id="c1",
+    )
+    past = (invoking(CHARGE), returned(CHARGE, "charged"), SWITCHED, answered)
+    assert told(*past).answer(*A) is None
+    assert told(*past, SWITCHED).answer(*A) is not None
+
+
+@pytest.mark.parametrize(
+    ("failure", "recorded"),
+    [
+        (ToolFailure.RAISED, True),
+        (ToolFailure.TIMED_OUT, True),
+        (ToolFailure.CANCELLED, False),
+        (ToolFailure.UNKNOWN_TOOL, False),
+        (ToolFailure.INVALID_ARGUMENTS, False),
+    ],
+)
+def test_a_failure_answers_if_a_body_ran_to_it(failure: ToolFailure, recorded: bool) -> None:
+    ledger = told(invoking(CHARGE), tool_failed(CHARGE, "declined", failure), SWITCHED)
+    expected = RecordedResult(run_id=RUN_ID, call_id="c1", output="declined", failed=True)
+    assert ledger.answer(*A) == (expected if recorded else None)
+
+
+def test_a_body_without_a_result_answers_nothing() -> None:
+    """CONT-2: only a call with a record is answered from it."""
+    assert told(invoking(CHARGE), SWITCHED).answer(*A) is None
+
+
+def test_a_result_of_no_body_is_nobodys_answer() -> None:
+    assert told(returned(CHARGE, "charged"), SWITCHED) == Ledger()
+
+
+def test_a_call_id_that_comes_again_is_another_call() -> None:
+    refund = call("c1", "refund", "{}")
+    past = (invoking(CHARGE), returned(CHARGE, "charged"), invoking(refund), returned(refund, "refunded"))
+    ledger = told(*past, SWITCHED)
+    assert [found.output for found in (ledger.answer(*A), ledger.answer("refund", "{}")) if found] == [
+        "charged",
+        "refunded",
+    ]
+
+
+def test_what_an_interrupted_run_completed_answers_the_run_that_continues_it() -> None:
+    """CONT-2."""
+    interrupted = told(invoking(CHARGE), returned(CHARGE, "charged"), run_id=OTHER_RUN)
+    assert interrupted.for_next_link().answer(*A) == RecordedResult(
+        run_id=OTHER_RUN, call_id="c1", output="charged"
+    )
 
 
 @given(links=st.lists(CALLS, max_size=4))
