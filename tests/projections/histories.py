@@ -128,19 +128,17 @@ def _lead_on(run: Run) -> st.SearchStrategy[c.RunCommand]:
 
 def _answers(step: int) -> st.SearchStrategy[c.RunCommand]:
     failure = c.RecordModelFailure(step=step, failure_class=FailureClass.UNAVAILABLE, failure=_DOWN)
-    return st.one_of(
-        _TEXTS.map(lambda text: c.RecordText(step=step, text=text)),
-        st.just(failure),
-        st.builds(
-            c.RecordReply,
-            step=st.just(step),
-            message=_replies(),
-            finish=st.just(FinishReason.STOP),
-            usage=_USAGES,
-            cost=_COSTS,
-            currency=st.sampled_from(["USD", "USD", "EUR"]),
-        ),
+    reply = st.builds(
+        c.RecordReply,
+        step=st.just(step),
+        message=_replies(),
+        finish=st.just(FinishReason.STOP),
+        usage=_USAGES,
+        cost=_COSTS,
+        currency=st.sampled_from(["USD", "USD", "EUR"]),
     )
+    told = _TEXTS.map(lambda text: c.RecordText(step=step, text=text))
+    return st.one_of(reply, reply, told, st.just(failure))
 
 
 def _replies() -> st.SearchStrategy[AssistantMessage]:

@@ -18,7 +18,9 @@ from projections.statistics import Statistics
 from projections.tool_calls import ToolCallRecord, ToolCallState, tool_calls_of
 from projections.tools import Tools
 from projections.tools import record_from as tool_call_from
+from tests.domain import facts as tools
 from tests.projections.histories import histories, paged_histories
+from tests.projections.story import stream
 from tests.projections.tables import TABLES, folded
 
 # Every example begins and ends with the same empty tables, so it does not matter that they share a database.
@@ -62,6 +64,17 @@ async def test_the_rows_of_tools_equal_the_fold_of_their_runs_stream(
             "SELECT * FROM tool_calls WHERE state <> 'requested' ORDER BY run_id, ordinal"
         )
     assert [tool_call_from(row) for row in rows] == calls_of(facts)
+
+
+async def test_an_id_that_a_later_step_uses_again_is_another_row(pool: asyncpg.Pool) -> None:
+    call = tools.call("c1")
+    first = (*tools.asked_for(call), tools.invoking(call), tools.returned(call, "one"))
+    second = (tools.calling(2), tools.replied(2, tools.says("", call)))
+    facts = stream(*tools.OPENED, *first, *second, tools.invoking(call), tools.returned(call, "two"))
+    async with undone(pool) as conn:
+        await folded(conn, Tools(), facts[:8], facts[8:])
+        rows = await conn.fetch("SELECT ordinal, output FROM tool_calls ORDER BY ordinal")
+    assert [tuple(row) for row in rows] == [(1, "one"), (2, "two")]
 
 
 @on_one_database

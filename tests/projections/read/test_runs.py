@@ -7,11 +7,13 @@ import asyncpg
 import msgspec
 import pytest
 
+from app.db.pool import open_pool
 from domain.events import Event, RunCancelled, RunCompleted, RunCreated
 from domain.run import RunStatus
 from projections.base import Fact
 from projections.read.runs import COUNTED_AT_MOST, RunFilter, RunPage, list_runs
 from projections.run_record import record_of
+from projections.sql import sql
 from tests.domain.facts import CREATED, STARTED, calling, replied, says
 from tests.projections.read.conftest import Show
 from tests.projections.read.plans import indexes_used
@@ -128,6 +130,20 @@ async def test_a_page_and_its_total_are_read_from_an_index_in_order(pool: asyncp
         if index != "runs_newest":
             counted = await indexes_used(pool, "count_runs", "acme", *wanted, COUNTED_AT_MOST)
             assert "Seq Scan" not in counted
+
+
+async def test_a_list_is_planned_for_its_filters_however_often_it_is_read(database: str) -> None:
+    """On a young table Postgres would change to one plan for any filters, and keep it as the table grows."""
+    async with await open_pool(database, min_size=1, max_size=1) as pool:
+        await pool.execute(MANY_RUNS.replace("10000", "100"))
+        await pool.execute("ANALYZE runs")
+        for _ in range(8):
+            await list_runs(pool, "acme", with_total=True)
+        plans = await pool.fetchval(
+            "SELECT array_agg(generic_plans) FROM pg_prepared_statements WHERE statement = ANY ($1)",
+            [sql("list_runs"), sql("count_runs")],
+        )
+    assert plans == [0, 0]
 
 
 MANY_RUNS = """
