@@ -139,7 +139,7 @@ async def test_a_run_goes_on_when_its_watcher_hangs_up(hosts: Hosts) -> None:
         stream.response.close()
     async with host.watch(stream.run_id) as again:
         await again.until("ToolInvoking")
-        assert host.count("tracon_sse_streams") == 1
+        await eventually(lambda: host.count("tracon_sse_streams") == 1)
         hosts.gate.let_go.set()
         assert (await again.rest())[-1].event == "RunCompleted"
 
