@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from app.store.change import Change
 from app.store.errors import Fenced, VersionConflict
@@ -87,12 +87,9 @@ class StreamWriter:
     async def flush(self) -> None:
         """The durability barrier (EVENT-2): return when everything recorded before this call is committed."""
         end = self.end
-        while self._version < end:
-            if self._failure:
-                raise self._failure
-            if self._under_way:
-                # Shielded: a flush that is cancelled must not take the append with it.
-                await asyncio.wait([self._under_way])
+        while self._version < end and not self._failure:
+            # `wait` leaves the append alone when this flush is cancelled.
+            await asyncio.wait([cast(Outcome, self._under_way)])
         if self._failure:
             raise self._failure
 
@@ -111,9 +108,12 @@ class StreamWriter:
         alongside, self._alongside = self._alongside, []
         self._sent = len(self._events)
         self._events = []
-        self._under_way = self._log.submit(
-            change, *alongside, patience_s=self._patience_s, proven=self._proven and not alongside
-        )
+        proven = self._proven and not alongside
+        try:
+            self._under_way = self._log.submit(change, *alongside, patience_s=self._patience_s, proven=proven)
+        except Exception as error:
+            self._lose(error)  # these events cannot even be encoded, so nothing may follow them
+            raise
         self._under_way.add_done_callback(self._settled)
 
     def _settled(self, outcome: Outcome) -> None:
@@ -126,10 +126,10 @@ class StreamWriter:
             self._version = Version(self._version + self._sent)
             self._sent = 0
             self._proven = True
-            if self.on_committed:
-                self.on_committed([one for one in outcome.result() if one.stream_id == self._stream_id])
             if self._events:
                 self._send()
+            if self.on_committed:
+                self.on_committed([one for one in outcome.result() if one.stream_id == self._stream_id])
 
     def _understood(self, failure: BaseException) -> BaseException:
         if isinstance(failure, VersionConflict) and self._stream_id in failure.stream_ids:

@@ -7,6 +7,7 @@ import pytest
 from app.db.errors import StoreUnavailable
 from app.store.event_log import EventLog, VersionConflict
 from app.store.stream_writer import Fenced, StreamWriter
+from domain.events import RunCreated, RunKind
 from domain.ids import Version
 from tests.store.proxy import Proxy
 from tests.store.samples import PATIENCE_S, change, said, stream, texts, until
@@ -206,6 +207,23 @@ async def test_a_barrier_waits_for_what_was_recorded_before_it_and_not_for_more(
     pen.on_committed = None
     proxy.let_go()
     await pen.flush()
+
+
+async def test_nothing_is_stored_after_something_that_cannot_be_encoded(log: EventLog) -> None:
+    run = stream()
+    pen = StreamWriter(log, run, version=Version(0))
+    pen.record([said("a")])
+    await pen.flush()
+    created = RunCreated(
+        tenant="default", kind=RunKind.AGENT, agent="a", input=(), parameters={"not": object()}
+    )
+    with pytest.raises(TypeError):
+        pen.record([created])
+    with pytest.raises(TypeError):
+        pen.record([said("later")])
+    with pytest.raises(TypeError):
+        await pen.flush()
+    assert texts(await log.read_stream(run)) == ["a"]
 
 
 async def test_there_must_be_something_to_record(log: EventLog) -> None:
