@@ -1,6 +1,7 @@
 """`tracon demo`: what the service promises, acted out in a minute with nothing but this machine."""
 
 import asyncio
+import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -34,6 +35,8 @@ class StoryBroken(Failed):
 @click.command()
 def demo() -> None:
     """Act out in a minute what Tracon does, a kill included."""
+    # Like Ctrl-C: the service must not be left over.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with TemporaryDirectory(prefix="tracon-demo-", ignore_cleanup_errors=True) as folder:
         try:
             asyncio.run(_tell(Console(highlight=False), Path(folder)))
@@ -67,11 +70,11 @@ async def _service(console: Console, folder: Path) -> AsyncIterator[ServiceProce
         *("--port", "0", "--data-dir", str(folder / "data")),
         log=folder / "service.log",
     )
-    console.print(f"  It is ready at {service.url}")
     try:
+        console.print(f"  It is ready at {service.url}")
         yield service
     finally:
-        await service.kill()
+        await service.close()
 
 
 async def _a_run_streams(console: Console, client: Client) -> RunId:

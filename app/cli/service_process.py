@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -15,7 +16,7 @@ _STOP_S = 15.0
 
 
 class ServiceProcess:
-    """A running service. Whoever starts one ends it, by `stop` or `kill`."""
+    """A running service. Whoever starts one closes it."""
 
     def __init__(self, process: Process, url: str) -> None:
         self._process = process
@@ -42,7 +43,14 @@ class ServiceProcess:
         return await asyncio.wait_for(self._process.wait(), _STOP_S)
 
     async def kill(self) -> None:
-        """End it with no chance to clean up; nothing happens if it has ended."""
+        """End it with no chance to clean up."""
+        await _kill(self._process)
+
+    async def close(self) -> None:
+        """End it if it still runs: politely, and if that does not help, by force."""
+        if self._process.returncode is None:
+            with suppress(TimeoutError):
+                await self.stop()
         await _kill(self._process)
 
 
