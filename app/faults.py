@@ -1,6 +1,6 @@
 """Named fault points: places where a process can be made to die, to rehearse a crash.
 
-`TRACON_FAULT=tool.body.after:2` kills this process (SIGKILL, no clean-up) the second time it passes that point.
+`TRACON_FAULT=tool.body.after:2` kills this process (SIGKILL, no clean-up) when it passes that point again.
 Unarmed, a point costs one comparison. The names are a closed set, so that a misspelt rehearsal is refused.
 """
 

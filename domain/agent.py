@@ -1,5 +1,6 @@
 """What an agent is: its instructions, the links of its model binding, and the tools it may call."""
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
@@ -28,6 +29,20 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     seed: int | None = None
 
 
+class FallbackMode(StrEnum):
+    """What the next link is given: the turn so far, or the turn's input (CHAIN-6)."""
+
+    CONTINUE = "continue"
+    RESTART = "restart"
+
+
+class StreamRecovery(StrEnum):
+    """What becomes of an answer that is cut in the middle: the run ends, or the next link goes on (CHAIN-14)."""
+
+    CUT = "cut"
+    CONTINUE = "continue"
+
+
 class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An agent as defined in code or settings. A run records the definition it started with."""
 
@@ -43,6 +58,15 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """Each with its default; None must be given by the caller. `{{ name }}` in the instructions means it."""
     provider_settings: dict[str, Any] = {}
     """Extra fields of the primary provider's request body. They do not carry over to a fallback (CHAIN-5)."""
+
+    fallback_mode: FallbackMode = FallbackMode.CONTINUE
+    stream_recovery: StreamRecovery = StreamRecovery.CUT
+    cache_replies: bool = False
+    """Give a reply again to the very same request. For agents whose answers depend on nothing else."""
+    deliverable_tool: str | None = None
+    """A tool that a turn must have called with success (CHAIN-9)."""
+    response_schema: dict[str, Any] | None = None
+    """A JSON schema that the answer must meet (CHAIN-9)."""
 
     @property
     def links(self) -> tuple[Link, ...]:

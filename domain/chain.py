@@ -5,10 +5,10 @@ lives as long as its turn, so a link that was left in one step is not tried agai
 """
 
 import math
-from enum import StrEnum
 
 import msgspec
 
+from domain.agent import FallbackMode as FallbackMode
 from domain.agent import Link
 from domain.failure import CallFailure, ErrorClass, FailureClass, RunError, error_of
 
@@ -23,18 +23,12 @@ _MOVES_ON = _RETRIED | {FailureClass.UNAVAILABLE}
 NO_FAULT_OF_THE_LINK = frozenset({FailureClass.CANCELLED, FailureClass.INTERNAL})
 
 
-class FallbackMode(StrEnum):
-    """What the next link is given: the turn so far, or the turn's input."""
-
-    CONTINUE = "continue"
-    RESTART = "restart"
-
-
 class ChainLink(msgspec.Struct, frozen=True, kw_only=True):
     """A link, and what its model was declared to be able to do."""
 
     link: Link
     supports_tools: bool = False
+    supports_prefill: bool = False
     context_window: int | None = None
 
 
@@ -120,16 +114,22 @@ def after(
     failure: CallFailure,
     *,
     larger_window: bool = False,
+    recover: bool = False,
     remaining_s: float | None = None,
     random: float = 1.0,
 ) -> Retry | NextLink | Stop:
     """What a failed call of the step leads to.
 
     `failure_class` is the classifier's word if it had one. `larger_window`: the failure is a context overflow
-    that a link with a larger or unknown window may cure (CLASS-3). `remaining_s` is the time to the run's
+    that a link with a larger or unknown window may cure (CLASS-3). `recover`: the next link may carry on an
+    answer that was cut in the middle (CHAIN-14). `remaining_s` is the time to the run's
     deadline, which no wait outlives; `random`, from 0 to 1, jitters the wait.
     """
-    if failure.content_delivered or not (failure_class in _MOVES_ON or larger_window):
+    if not (failure_class in _MOVES_ON or larger_window):
+        return _ended(state, failure_class, failure)
+    if failure.content_delivered:
+        if recover and state.position + 1 < len(state.links):
+            return _carried_on(state, failure_class, failure)
         return _ended(state, failure_class, failure)
     if failure_class in _RETRIED and not state.retried:
         wait_s = _wait_s(failure.retry_after_s, random)
@@ -138,6 +138,12 @@ def after(
     if state.mode is FallbackMode.RESTART and state.streamed:
         return _ended(state, failure_class, failure)  # the turn cannot start again: its beginning was seen
     return _moved_on(state, failure_class, failure, larger_window)
+
+
+def _carried_on(state: ChainState, failure_class: FailureClass, failure: CallFailure) -> NextLink | Stop:
+    """To the next link that fits. If there is none, the answer is cut (CHAIN-7) and the chain not exhausted."""
+    moved = _moved_on(state, failure_class, failure, larger_window=False)
+    return moved if isinstance(moved, NextLink) else _ended(state, failure_class, failure)
 
 
 def _moved_on(

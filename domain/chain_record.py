@@ -12,7 +12,10 @@ def commands_for(outcome: Retry | NextLink | Stop) -> list[RunCommand]:
         case Retry(wait_s=wait_s):
             return [RetryModelCall(wait_ms=round(wait_s * 1000))]
         case NextLink(state=state, left=left, skipped=skipped):
-            restarted = state.mode is FallbackMode.RESTART and left.failure is not None
+            failed = left.failure
+            restarted = (
+                state.mode is FallbackMode.RESTART and failed is not None and not failed.content_delivered
+            )
             switch = UseFallback(fallback=state.link, reason=left.reason, restarted=restarted)
             return [*_skips(skipped), switch]
         case Stop(error=error, exhausted=exhausted, skipped=skipped):

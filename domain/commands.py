@@ -61,6 +61,7 @@ class RecordReply(Command, frozen=True, kw_only=True):
     usage: Usage = Usage()
     cost: Decimal | None = None
     currency: str = "USD"
+    cached: bool = False
 
 
 class RecordModelFailure(Command, frozen=True, kw_only=True):
@@ -127,6 +128,13 @@ class RecordUnknownOutcome(Command, frozen=True, kw_only=True):
     reason: str
 
 
+class Nudge(Command, frozen=True, kw_only=True):
+    """Tell the model what its turn still lacks."""
+
+    missing: str
+    message: str
+
+
 class RequestCancel(Command, frozen=True, kw_only=True):
     reason: str = ""
 
@@ -160,6 +168,7 @@ RunCommand = (
     | RecordToolFailure
     | AnswerToolCall
     | RecordUnknownOutcome
+    | Nudge
     | RequestCancel
     | CompleteRun
     | FailRun

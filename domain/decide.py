@@ -12,6 +12,7 @@ from domain.commands import (
     CreateRun,
     ExhaustChain,
     FailRun,
+    Nudge,
     RecordModelFailure,
     RecordQueueing,
     RecordReply,
@@ -44,6 +45,8 @@ def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - o
             return _start(run, command)
         case RequestCancel():
             return [] if run.cancel_requested else [e.RunCancelRequested(reason=command.reason)]
+        case Nudge():
+            return _nudge(run, command)
         case CompleteRun():
             return _complete(run)
         case FailRun(error=error):
@@ -159,6 +162,7 @@ def _record_reply(run: Run, command: RecordReply) -> list[e.RunEvent]:
             usage=command.usage,
             cost=command.cost,
             currency=command.currency,
+            cached=command.cached,
         )
     ]
 
@@ -175,6 +179,12 @@ def _record_model_failure(run: Run, command: RecordModelFailure) -> list[e.RunEv
             failure=command.failure,
         )
     ]
+
+
+def _nudge(run: Run, command: Nudge) -> list[e.RunEvent]:
+    require(run.status is RunStatus.RUNNING and run.calling is None, run, "it is not between calls")
+    require(not run.open_calls and bool(run.answer), run, "its turn has not ended")
+    return [e.TurnNudged(missing=command.missing, message=command.message)]
 
 
 def _complete(run: Run) -> list[e.RunEvent]:

@@ -119,6 +119,8 @@ class ModelReplied(Event, frozen=True, kw_only=True, tag="model.replied.v1"):
     usage: Usage = Usage()
     cost: Decimal | None = None
     currency: str = "USD"
+    cached: bool = False
+    """An earlier reply to the very same request was given again; no call was made."""
 
 
 class ModelCallFailed(Event, frozen=True, kw_only=True, tag="model-call.failed.v1"):
@@ -225,6 +227,13 @@ class ToolOutcomeUnknown(Event, frozen=True, kw_only=True, tag="tool.outcome-unk
     reason: str
 
 
+class TurnNudged(Event, frozen=True, kw_only=True, tag="turn.nudged.v1"):
+    """The turn had ended without its deliverable, so the model is told what is missing (CHAIN-9)."""
+
+    missing: str
+    message: str
+
+
 class RunCancelRequested(Event, frozen=True, kw_only=True, tag="run.cancel-requested.v1"):
     """Somebody asked; the run ends when its work has stopped."""
 
@@ -282,6 +291,7 @@ RunEvent = (
     | ToolFailed
     | ToolAnswered
     | ToolOutcomeUnknown
+    | TurnNudged
     | RunCancelRequested
     | RunCompleted
     | RunFailed

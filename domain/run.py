@@ -11,7 +11,7 @@ from domain import events as e
 from domain.agent import AgentDefinition
 from domain.failure import FailureClass
 from domain.ids import RunId, Version
-from domain.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, with_result
+from domain.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage, with_result
 from domain.standing import ChainStanding
 from domain.standing import evolve as evolve_standing
 
@@ -71,6 +71,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """This turn so far: its input, then replies, each with its tool results in the order of the calls."""
     open_calls: tuple[OpenCall, ...] = ()
     finish: e.FinishReason | None = None
+    continuations: int = 0
+    """How many calls carried on the last reply's text, which its output limit had ended (CHAIN-8)."""
+    nudges: int = 0
     cancel_requested: bool = False
     usage: Usage = Usage()
     cost: Decimal | None = Decimal(0)
@@ -82,6 +85,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             return ""
         last = self.transcript[-1] if self.transcript else None
         return last.content if isinstance(last, AssistantMessage) else ""
+
+    @property
+    def unfinished_text(self) -> str:
+        """The text that its output limit ended and that the next call carries on."""
+        return self.answer if self.finish is e.FinishReason.LENGTH else ""
 
 
 def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatch
@@ -133,6 +141,9 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
             )
         case e.ToolOutcomeUnknown():
             return _with(run, version=version, open_calls=_marked(run, event.call_id, left_behind=True))
+        case e.TurnNudged():
+            transcript = (*run.transcript, UserMessage(content=event.message))
+            return _with(run, version=version, transcript=transcript, finish=None, nudges=run.nudges + 1)
         case e.RunCancelRequested():
             return _with(run, version=version, cancel_requested=True)
         case e.RunCompleted():
@@ -163,12 +174,21 @@ def _replied(run: Run, event: e.ModelReplied, version: Version) -> Run:
         calling=None,
         failed=(),
         standing=evolve_standing(run.standing, event),
-        transcript=(*run.transcript, event.message),
+        transcript=_with_reply(run, event.message),
+        continuations=run.continuations + 1 if run.unfinished_text else 0,
         open_calls=tuple(OpenCall(call=call) for call in event.message.tool_calls),
         finish=event.finish,
         usage=run.usage + event.usage,
         cost=None if run.cost is None or event.cost is None else run.cost + event.cost,
     )
+
+
+def _with_reply(run: Run, reply: AssistantMessage) -> tuple[Message, ...]:
+    """A reply that carries on the last one's text becomes one message with it."""
+    if not run.unfinished_text:
+        return (*run.transcript, reply)
+    whole = _with(reply, content=run.unfinished_text + reply.content)
+    return (*run.transcript[:-1], whole)
 
 
 def _switched(run: Run, event: e.ModelFallbackUsed, version: Version) -> Run:

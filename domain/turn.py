@@ -1,5 +1,7 @@
 """The plan of a turn: what a running run does next. It plans; the actor performs (`DESIGN`: a run's life)."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from domain.failure import ErrorClass, RunError
@@ -11,6 +13,8 @@ class TurnLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of one turn."""
 
     max_steps: int = 50
+    max_length_continuations: int = 3
+    max_nudges: int = 1
 
 
 class CallModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +27,12 @@ class CallTools(msgspec.Struct, frozen=True, kw_only=True):
     """Get a result for each of these calls, in this order unless they may run together."""
 
     calls: tuple[ToolCall, ...]
+
+
+class TellMissing(msgspec.Struct, frozen=True, kw_only=True):
+    """The turn ended without its deliverable: tell the model, and go on (CHAIN-9)."""
+
+    missing: str
 
 
 class Complete(msgspec.Struct, frozen=True):
@@ -39,10 +49,17 @@ class Rest(msgspec.Struct, frozen=True):
     """Nothing to do: the run has ended, has not started, or waits for the model call in flight."""
 
 
-Action = CallModel | CallTools | Complete | GiveUp | Rest
+Action = CallModel | CallTools | TellMissing | Complete | GiveUp | Rest
+
+Lacking = Callable[[Run], str | None]
+"""What a turn that has its answer still lacks: a sentence, or None if it is whole."""
 
 
-def next_action(run: Run, limits: TurnLimits) -> Action:
+def _nothing(_: Run) -> None:
+    return None
+
+
+def next_action(run: Run, limits: TurnLimits, lacking: Lacking = _nothing) -> Action:
     """What follows from the facts so far. Pure: the same facts always give the same answer."""
     if run.status is not RunStatus.RUNNING or run.calling is not None:
         return Rest()
@@ -52,11 +69,33 @@ def next_action(run: Run, limits: TurnLimits) -> Action:
         return GiveUp(error=run.standing.exhausted)
     if run.failed:
         return CallModel(step=run.step)
-    if run.answer:
-        return Complete()
+    if run.answer and not _is_carried_on(run, limits):
+        return _at_the_end(run, limits, lacking)
     if run.step >= limits.max_steps:
         return GiveUp(error=_too_many_steps(limits))
     return CallModel(step=run.step + 1)
+
+
+def _is_carried_on(run: Run, limits: TurnLimits) -> bool:
+    """Whether a text that its output limit ended gets another call (CHAIN-8)."""
+    return bool(run.unfinished_text) and run.continuations < limits.max_length_continuations
+
+
+def _at_the_end(run: Run, limits: TurnLimits, lacking: Lacking) -> Action:
+    missing = lacking(run)
+    if missing is None:
+        return Complete()
+    if run.nudges < limits.max_nudges:
+        return TellMissing(missing=missing)
+    return GiveUp(error=_missing_deliverable(missing, run.nudges))
+
+
+def _missing_deliverable(missing: str, nudges: int) -> RunError:
+    return RunError(
+        message=f"the turn ended without its deliverable, after {nudges} nudges: {missing}",
+        type="missing_deliverable",
+        error_class=ErrorClass.INVALID,
+    )
 
 
 def _too_many_steps(limits: TurnLimits) -> RunError:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from domain.agent import AgentDefinition, Link, ModelOptions
+from domain.agent import AgentDefinition, FallbackMode, Link, ModelOptions, StreamRecovery
 from domain.codec import Codec
 from domain.events import (
     ChainExhausted,
@@ -39,6 +39,7 @@ from domain.events import (
     ToolInvoking,
     ToolOutcomeUnknown,
     ToolReturned,
+    TurnNudged,
 )
 from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind
 from domain.ids import RunId
@@ -78,6 +79,16 @@ _DEFINITION = AgentDefinition(
     parameters={"tone": "brief"},
     provider_settings={"service_tier": "flex"},
 )
+_DELIVERS = AgentDefinition(
+    name="support",
+    provider="primary",
+    model="small",
+    fallback_mode=FallbackMode.RESTART,
+    stream_recovery=StreamRecovery.CONTINUE,
+    cache_replies=True,
+    deliverable_tool="get_order",
+    response_schema={"type": "object"},
+)
 _FAILURE = CallFailure(
     kind=FailureKind.STATUS,
     message="Rate limit reached",
@@ -102,6 +113,7 @@ SAMPLES: dict[str, Event] = {
         streaming=True,
     ),
     "run.started.v1": RunStarted(host="host-1", definition=_DEFINITION, session_version=4),
+    "run.started.v1+deliverable": RunStarted(host="host-1", definition=_DELIVERS, session_version=4),
     "model-call.started.v1": ModelCallStarted(step=2, attempt=3, provider="primary", model="small"),
     "model-call.queued.v1": ModelCallQueued(step=2, attempt=3, provider="primary", model="small"),
     "text.delta.v1": TextDelta(step=2, text="It ships \u2708"),
@@ -114,6 +126,14 @@ SAMPLES: dict[str, Event] = {
         usage=_USAGE,
         cost=Decimal("0.0000425"),
         currency="EUR",
+    ),
+    "model.replied.v1+cached": ModelReplied(
+        step=2,
+        provider="primary",
+        model="small",
+        message=_REPLY,
+        finish=FinishReason.TOOL_CALLS,
+        cached=True,
     ),
     "model-call.failed.v1": ModelCallFailed(
         step=2,
@@ -171,6 +191,7 @@ SAMPLES: dict[str, Event] = {
         recorded_call_id="call_1",
     ),
     "tool.outcome-unknown.v1": ToolOutcomeUnknown(call_id="call_1", tool="refund", reason="did not stop"),
+    "turn.nudged.v1": TurnNudged(missing="no call of get_order", message="Call get_order."),
     "run.cancel-requested.v1": RunCancelRequested(reason="too slow"),
     "run.completed.v1": RunCompleted(answer="It ships today.", finish=FinishReason.LENGTH),
     "run.failed.v1": RunFailed(
