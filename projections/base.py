@@ -7,12 +7,21 @@ from typing import Protocol, TypeAlias, get_args
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from domain.events import Event, Recorded, RunEvent
+from domain.events import Event, Recorded, RunEvent, TextDelta
 
 Connection: TypeAlias = asyncpg.Connection | PoolConnectionProxy
 Fact: TypeAlias = Recorded[Event]
 
 RUN_EVENTS: tuple[type[Event], ...] = get_args(RunEvent)
+
+
+def deeds_of_runs(page: Sequence[Fact]) -> list[Fact]:
+    """The events of runs, but for the pieces of text that `ModelReplied` repeats: most of a log is those."""
+    return [
+        recorded
+        for recorded in page
+        if isinstance(recorded.event, RUN_EVENTS) and not isinstance(recorded.event, TextDelta)
+    ]
 
 
 class BrokenStream(Exception):

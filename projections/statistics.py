@@ -6,8 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from domain import events as e
-from projections.base import Connection, Fact
+from projections.base import Connection, Fact, deeds_of_runs
 from projections.rows import RESET_TIMEOUT_S, columns
 from projections.sql import sql
 from projections.tally import CallCounts, LiveRun, Tally
@@ -19,11 +18,11 @@ class Statistics:
     name: ClassVar[str] = "statistics"
 
     async def apply(self, conn: Connection, page: Sequence[Fact]) -> None:
-        counted = [recorded for recorded in page if isinstance(recorded.event, _COUNTED)]
-        if not counted:
+        deeds = deeds_of_runs(page)
+        if not deeds:
             return
-        tally = Tally(await _live_runs(conn, {recorded.stream_id for recorded in counted}))
-        for recorded in counted:
+        tally = Tally(await _live_runs(conn, {recorded.stream_id for recorded in deeds}))
+        for recorded in deeds:
             tally.count(recorded)
         await _store(conn, tally)
 
@@ -32,18 +31,6 @@ class Statistics:
             await conn.execute(sql(f"delete_{table}"), timeout=RESET_TIMEOUT_S)
 
 
-_COUNTED = (
-    e.RunCreated,
-    e.RunStarted,
-    e.ModelReplied,
-    e.ModelCallFailed,
-    e.ToolInvoking,
-    e.ToolReturned,
-    e.ToolFailed,
-    e.RunCompleted,
-    e.RunFailed,
-    e.RunCancelled,
-)
 _live_run = msgspec.json.Decoder(LiveRun)
 
 
@@ -59,8 +46,8 @@ async def _store(conn: Connection, tally: Tally) -> None:
     if tally.agents:
         agents = [(*key, *msgspec.structs.astuple(counts)) for key, counts in tally.agents.items()]
         await conn.execute(sql("add_to_statistics_agents"), *columns(agents))
-    if tally.live:
-        live = [(run_id, msgspec.json.encode(run).decode()) for run_id, run in tally.live.items()]
+    if noted := tally.noted():
+        live = [(run_id, msgspec.json.encode(run).decode()) for run_id, run in noted.items()]
         await conn.execute(sql("upsert_live_runs"), *columns(live))
     if tally.ended:
         await conn.execute(sql("forget_live_runs"), list(tally.ended))

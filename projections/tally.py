@@ -74,6 +74,7 @@ class Tally:
 
     def __init__(self, live: dict[UUID, LiveRun]) -> None:
         self.live = live
+        self._before = dict(live)
         self.ended: set[UUID] = set()
         self.calls: defaultdict[CallKey, CallCounts] = defaultdict(CallCounts)
         self.agents: defaultdict[AgentKey, AgentCounts] = defaultdict(AgentCounts)
@@ -96,6 +97,8 @@ class Tally:
                 self._tool_result(recorded, call_id)
             case e.ToolFailed(call_id=call_id):
                 self._tool_result(recorded, call_id).failed_tool_calls += 1
+            case e.ToolAnswered(call_id=call_id, failed=failed):
+                self._tool_result(recorded, call_id).failed_tool_calls += failed
             case e.RunCompleted():
                 self._end(recorded).completed += 1
             case e.RunFailed():
@@ -104,6 +107,10 @@ class Tally:
                 self._end(recorded).cancelled += 1
             case _:
                 pass  # a view may ignore any event
+
+    def noted(self) -> dict[UUID, LiveRun]:
+        """The live runs of which there is something new to remember."""
+        return {run_id: run for run_id, run in self.live.items() if run is not self._before.get(run_id)}
 
     def _create(self, recorded: Fact, created: e.RunCreated) -> None:
         self.live[recorded.stream_id] = LiveRun(agent=storable(created.agent), day=_day(recorded))

@@ -8,7 +8,7 @@ import asyncpg
 import msgspec
 
 from domain import events as e
-from projections.base import Connection, Fact
+from projections.base import Connection, Fact, deeds_of_runs
 from projections.rows import RESET_TIMEOUT_S, columns
 from projections.sql import sql
 from projections.tool_calls import LastStep, ToolCallRecord, ToolCallState, advance
@@ -20,32 +20,22 @@ class Tools:
     name: ClassVar[str] = "tools"
 
     async def apply(self, conn: Connection, page: Sequence[Fact]) -> None:
-        of_tools = [recorded for recorded in page if isinstance(recorded.event, _MATTERS)]
-        if not of_tools:
+        deeds = deeds_of_runs(page)
+        if not deeds:
             return
-        steps = await _last_steps(conn, {recorded.stream_id for recorded in of_tools})
+        steps = await _last_steps(conn, {recorded.stream_id for recorded in deeds})
         changed: dict[tuple[UUID, int], ToolCallRecord] = {}
-        for recorded in of_tools:
-            step = advance(steps.get(recorded.stream_id, ()), recorded)
-            steps[recorded.stream_id] = step
-            changed.update(((call.run_id, call.ordinal), call) for call in step)
+        for recorded in deeds:
+            before = steps.get(recorded.stream_id, ())
+            after = advance(before, recorded)
+            if after is not before:
+                steps[recorded.stream_id] = after
+                changed.update(((call.run_id, call.ordinal), call) for call in after)
         if changed:
             await conn.execute(sql("upsert_tool_calls"), *columns(map(_row_of, changed.values())))
 
     async def reset(self, conn: Connection) -> None:
         await conn.execute(sql("delete_tool_calls"), timeout=RESET_TIMEOUT_S)
-
-
-_MATTERS = (
-    e.ModelReplied,
-    e.ToolInvoking,
-    e.ToolReturned,
-    e.ToolFailed,
-    e.ToolOutcomeUnknown,
-    e.RunCompleted,
-    e.RunFailed,
-    e.RunCancelled,
-)
 
 
 def record_from(row: asyncpg.Record) -> ToolCallRecord:

@@ -11,6 +11,7 @@ from domain.decide import decide
 from domain.events import Event, FinishReason, Recorded, ToolEffect, ToolFailure
 from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, RunError
 from domain.ids import RunId, StreamId, Version, session_stream
+from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, ToolCall, Usage
 from domain.run import OpenCall, Run, evolve
 from domain.session import turn_of
@@ -158,7 +159,9 @@ def _tool_commands(open_call: OpenCall) -> st.SearchStrategy[c.RunCommand]:
     refused = c.RecordToolFailure(call_id=call_id, failure=ToolFailure.UNKNOWN_TOOL, output="no such tool")
     if not open_call.invoking:
         start = c.InvokeTool(call_id=call_id, effect=ToolEffect.WRITE, call_key=f"key-{call_id}")
-        return st.sampled_from([start, start, refused])
+        result = RecordedResult(run_id=RunId(UUID(int=9)), call_id="c0", output="ship\0ped")
+        answered = c.AnswerToolCall(call_id=call_id, result=result)
+        return st.sampled_from([start, start, start, refused, answered])
     return st.sampled_from(
         [
             c.RecordToolOutput(call_id=call_id, output="ship\0ped", duration_ms=3, truncated=True),

@@ -25,7 +25,7 @@ from tests.projections.tables import TABLES, folded
 
 # Every example begins and ends with the same empty tables, so it does not matter that they share a database.
 on_one_database = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

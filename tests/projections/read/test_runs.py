@@ -5,7 +5,6 @@ from uuid import UUID
 
 import asyncpg
 import msgspec
-import pytest
 
 from app.db.pool import open_pool
 from domain.events import Event, RunCancelled, RunCompleted, RunCreated
@@ -76,10 +75,7 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("wanted", "found"), FILTERS)
-async def test_filters_leave_what_matches_all_of_them(
-    pool: asyncpg.Pool, show: Show, wanted: RunFilter, found: list[int]
-) -> None:
+async def test_filters_leave_what_matches_all_of_them(pool: asyncpg.Pool, show: Show) -> None:
     big = msgspec.structs.replace(replied(1, says("Hi")), provider="backup", model="big")
     await show(
         in_one_log(
@@ -90,8 +86,9 @@ async def test_filters_leave_what_matches_all_of_them(
             run(5, created(session_id="nul\0"), STARTED),
         )
     )
-    page = await list_runs(pool, "acme", wanted, with_total=True)
-    assert (numbers(page), page.total) == (found, len(found))
+    for wanted, found in FILTERS:
+        page = await list_runs(pool, "acme", wanted, with_total=True)
+        assert (numbers(page), page.total) == (found, len(found)), wanted
 
 
 async def test_parts_join_without_gap_or_repeat_and_say_whether_there_is_more(
@@ -104,15 +101,11 @@ async def test_parts_join_without_gap_or_repeat_and_say_whether_there_is_more(
     assert parts[0].total is None
 
 
-@pytest.mark.parametrize(
-    ("skip", "take", "clamped"), [(-1, 0, (0, 1)), (3, 201, (3, 200)), (10**30, 7, (2**31 - 1, 7))]
-)
-async def test_skip_and_take_are_clamped(
-    pool: asyncpg.Pool, skip: int, take: int, clamped: tuple[int, int]
-) -> None:
+async def test_skip_and_take_are_clamped(pool: asyncpg.Pool) -> None:
     """HTTP-2: 1 to 200."""
-    page = await list_runs(pool, "acme", skip=skip, take=take)
-    assert (page.skip, page.take) == clamped
+    for skip, take, clamped in ((-1, 0, (0, 1)), (3, 201, (3, 200)), (10**30, 7, (2**31 - 1, 7))):
+        page = await list_runs(pool, "acme", skip=skip, take=take)
+        assert (page.skip, page.take) == clamped
 
 
 async def test_a_page_and_its_total_are_read_from_an_index_in_order(pool: asyncpg.Pool) -> None:

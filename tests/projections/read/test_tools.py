@@ -4,7 +4,6 @@ from uuid import UUID
 
 import asyncpg
 import msgspec
-import pytest
 
 from domain.ids import RunId
 from projections.base import Fact
@@ -47,22 +46,17 @@ async def test_another_tenants_calls_are_not_there(pool: asyncpg.Pool, show: Sho
     assert found(await list_tool_calls(pool, "acme", other)) == []
 
 
-@pytest.mark.parametrize(
-    ("wanted", "matching"),
-    [
+async def test_filters_leave_what_matches_all_of_them(pool: asyncpg.Pool, show: Show) -> None:
+    await show(in_one_log(run(1), run(2)))
+    for wanted, matching in (
         (ToolCallFilter(run_id=RunId(UUID(int=1))), [(1, "c"), (1, "a")]),
         (ToolCallFilter(tool="get_order"), [(2, "a"), (1, "a")]),
         (ToolCallFilter(tool="x" * 5000), [(2, "c"), (1, "c")]),
         (ToolCallFilter(state=ToolCallState.FAILED, until=minute(20)), [(1, "c")]),
         (ToolCallFilter(state=ToolCallState.REQUESTED), []),
         (ToolCallFilter(since=minute(20)), [(2, "c"), (2, "a")]),
-    ],
-)
-async def test_filters_leave_what_matches_all_of_them(
-    pool: asyncpg.Pool, show: Show, wanted: ToolCallFilter, matching: list[tuple[int, str]]
-) -> None:
-    await show(in_one_log(run(1), run(2)))
-    assert found(await list_tool_calls(pool, "acme", wanted)) == matching
+    ):
+        assert found(await list_tool_calls(pool, "acme", wanted)) == matching, wanted
 
 
 async def test_parts_join_and_say_whether_there_is_more(pool: asyncpg.Pool, show: Show) -> None:
