@@ -1,6 +1,7 @@
 """Calls of tools, as a run would make them."""
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,13 @@ CONTEXT = ToolContext(
     call_key="tk_1",
     deadline=datetime(2030, 1, 1, tzinfo=UTC),
 )
+
+
+def tool_threads_end() -> None:
+    """Wait until no tool runs in a thread any more."""
+    for thread in threading.enumerate():
+        if thread.name == "tool":
+            thread.join(30)
 
 
 class Pauses:

@@ -9,6 +9,7 @@ from textwrap import dedent
 import pytest
 
 from app.tools.threads import ToolThreads
+from tests.tools.calls import tool_threads_end
 
 A_STUCK_TOOL = """
     import asyncio, threading
@@ -109,8 +110,9 @@ async def test_a_stuck_body_that_ends_after_all_gives_its_allowance_back(
         body = threads.start(stuck)
         assert body.begun
         threads.leave_behind(body)
-        release_thread.set()
         assert await threads.start(lambda: "the next").done == "the next"
+        release_thread.set()
+        await asyncio.to_thread(tool_threads_end)
 
 
 async def test_a_system_without_threads_is_a_failure_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +139,4 @@ def test_a_thread_that_outlives_its_loop_ends_quietly(release_thread: threading.
     asyncio.run(begin())
     release_thread.set()
     assert ended.wait(30)
-    for thread in threading.enumerate():
-        if thread.name == "tool":
-            thread.join(30)
+    tool_threads_end()
