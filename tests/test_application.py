@@ -124,12 +124,16 @@ def test_tools_and_agents_in_lists_and_tools_that_only_an_agent_names_are_found(
         ("./nowhere", "there is no such file"),
         ("nowhere.at_all", "there is no module 'nowhere'"),
         ("json.nowhere", "there is no module 'json.nowhere'"),
-        ("json", "has neither a tool nor an agent at its top level"),
         ("", "ValueError: Empty module name"),
     ],
 )
 def test_what_is_not_there_is_named(folder: Folder, target: str, reason: str) -> None:
     assert folder.refusal(target) == reason
+
+
+def test_a_module_that_registers_nothing_is_refused(folder: Folder) -> None:
+    """Whoever named it meant something to be in it."""
+    assert folder.refusal("json").endswith("at its top level")
 
 
 def test_a_file_that_is_no_python_is_refused(folder: Folder) -> None:

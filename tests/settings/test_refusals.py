@@ -15,14 +15,14 @@ def test_every_problem_is_told_with_file_key_and_reason(desk: Desk) -> None:
         [agents.support]
         provider = "p"
         fallbacks = [{ provider = "x" }]
-        [providers.p]
-        type = "openia"
+        [recording]
+        deltas = "all"
     """)
     assert [str(problem).removeprefix(f"{desk.file}: ") for problem in problems] == [
         "server.prot: is unknown; did you mean 'port'?",
         "server.port: expected `int`, got `str`",
         "store.strict: expected `bool`, got `int`",
-        "providers.p.type: expected one of openai, scripted",
+        "recording.deltas: expected one of recorded, live",
         "agents.support.model: is required",
         "agents.support.fallbacks.0.model: is required",
     ]
