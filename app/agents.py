@@ -38,6 +38,11 @@ class Agent:
         options: ModelOptions | Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         provider_settings: Mapping[str, Any] | None = None,
+        fallback_mode: str = "continue",
+        stream_recovery: str = "cut",
+        cache_replies: bool = False,
+        deliverable_tool: Tool | str | None = None,
+        response_schema: Mapping[str, Any] | None = None,
     ) -> None:
         self.tools = tuple(tool for tool in tools if isinstance(tool, Tool))
         given = {
@@ -51,6 +56,11 @@ class Agent:
             "options": options or {},
             "parameters": parameters or {},
             "provider_settings": provider_settings or {},
+            "fallback_mode": fallback_mode,
+            "stream_recovery": stream_recovery,
+            "cache_replies": cache_replies,
+            "deliverable_tool": getattr(deliverable_tool, "name", deliverable_tool),
+            "response_schema": response_schema,
         }
         try:
             self.definition = msgspec.convert(msgspec.to_builtins(given), AgentDefinition)

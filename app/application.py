@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from app.agents import Agent
+from app.models.classifiers import Classifier
 from app.settings.errors import Problem, SettingsError
 from app.tools.tool import Tool
 from domain.agent import AgentDefinition
@@ -27,6 +28,7 @@ class AppDefinitions:
 
     tools: tuple[Tool, ...] = ()
     agents: tuple[AgentDefinition, ...] = ()
+    classifiers: tuple[Classifier, ...] = ()
     source: str = "application"
 
 
@@ -53,9 +55,12 @@ def _searched(module: ModuleType, target: str) -> AppDefinitions:
     definitions = [thing for thing in found if isinstance(thing, AgentDefinition)]
     tools += [tool for agent in agents for tool in agent.tools]
     definitions += [agent.definition for agent in agents]
-    if not tools and not definitions:
-        raise _refused(target, "has neither a tool nor an agent at its top level")
-    return AppDefinitions(tools=_once(tools), agents=_once(definitions), source=target)
+    classifiers = [thing for thing in found if isinstance(thing, Classifier)]
+    if not (tools or definitions or classifiers):
+        raise _refused(target, "has no tool, agent or classifier at its top level")
+    return AppDefinitions(
+        tools=_once(tools), agents=_once(definitions), classifiers=_once(classifiers), source=target
+    )
 
 
 def _is_file(target: str) -> bool:

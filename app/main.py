@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,10 +21,15 @@ from app.http.services import About, Services
 from app.identity import new_host_id
 from app.metrics import Metrics
 from app.models.adapters import build
+from app.models.circuits import Circuits
+from app.models.classifiers import Classifiers
+from app.models.gate import Gate
 from app.models.http import HttpSession
 from app.models.patience import TimeLimits
+from app.models.places import Places
 from app.models.port import ModelAdapter
 from app.models.provider_settings import ProviderSettings
+from app.models.response_cache import ResponseCache
 from app.registry import AppDefinitions, Catalog
 from app.settings import StoreSettings
 from app.settings.errors import Problem, SettingsError
@@ -37,6 +43,7 @@ from app.supervision.supervisor import Supervisor
 from app.supervision.workbench import Workbench
 from app.tools.runner import ToolRunner
 from domain.agent import Link
+from domain.chain import ChainLink
 from domain.pricing import Price
 from projections.views import Views
 
@@ -94,7 +101,9 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         views = Views(pool, event_log)
         projecting = asyncio.create_task(views.run(), name="projections")
         stack.push_async_callback(_cancelled, projecting)
-        bench = _workbench(settings, catalog, adapters, event_log, metrics)
+        circuits = Circuits(settings.circuit_breaker, metrics)
+        gate = _gate(settings, options.app, circuits, metrics)
+        bench = _workbench(settings, catalog, adapters, gate, event_log, metrics)
         runs = Runs(event_log)
         supervisor = Supervisor(runs)
         roster = Roster(supervisor, metrics)
@@ -104,6 +113,8 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             log=event_log,
             pool=pool,
             views=views,
+            circuits=circuits,
+            providers=tuple(sorted(settings.providers)),
             catalog=catalog,
             metrics=metrics,
             server=settings.server,
@@ -175,6 +186,7 @@ def _workbench(
     settings: Settings,
     catalog: Catalog,
     adapters: Mapping[str, ModelAdapter],
+    gate: Gate,
     event_log: EventLog,
     metrics: Metrics,
 ) -> Workbench:
@@ -182,6 +194,8 @@ def _workbench(
         host=new_host_id(),
         log=event_log,
         adapters=adapters,
+        gate=gate,
+        chain_link=partial(_chain_link, settings.providers),
         prices=_prices(settings.providers),
         currency=settings.pricing.currency,
         tools=catalog.tools,
@@ -192,6 +206,29 @@ def _workbench(
         chain=settings.chain,
         recording=settings.recording,
         store=settings.store,
+    )
+
+
+def _gate(settings: Settings, app: AppDefinitions, circuits: Circuits, metrics: Metrics) -> Gate:
+    limit = settings.model_concurrency.max_concurrent_calls_per_provider
+    return Gate(
+        circuits,
+        Classifiers(
+            app.classifiers, settings.chain.classifiers, retry_after_cap_s=settings.chain.retry_after_cap
+        ),
+        None if limit is None else Places(limit, metrics),
+        ResponseCache(settings.response_cache),
+    )
+
+
+def _chain_link(providers: Mapping[str, ProviderSettings], link: Link) -> ChainLink:
+    provider = providers[link.provider]
+    known = provider.models.get(link.model)
+    return ChainLink(
+        link=link,
+        supports_tools=provider.supports_tools(link.model),
+        supports_prefill=known is not None and known.supports_prefill,
+        context_window=known.context_window if known else None,
     )
 
 

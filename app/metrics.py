@@ -36,6 +36,7 @@ class Metrics:
         self._describe_http()
         self._describe_runs()
         self._describe_calls()
+        self._describe_gate()
         self._describe_store()
 
     def count_runs(self, committed: Iterable[Recorded[Event]]) -> None:
@@ -137,6 +138,38 @@ class Metrics:
             "Time of one tool call, its retries included.",
             ["tool"],
             buckets=_CALL_SECONDS,
+            registry=self.registry,
+        )
+
+    def _describe_gate(self) -> None:
+        self.circuit_open = Gauge(
+            "tracon_circuit_open",
+            "1 while this host's circuit of the provider is open or half open.",
+            ["provider"],
+            registry=self.registry,
+        )
+        self.circuit_opened = Counter(
+            "tracon_circuit_opened_total",
+            "How often the provider's circuit opened on this host.",
+            ["provider"],
+            registry=self.registry,
+        )
+        self.model_places_in_use = Gauge(
+            "tracon_model_places_in_use",
+            "Calls to the provider that hold a place, where places are limited.",
+            ["provider"],
+            registry=self.registry,
+        )
+        self.model_calls_waiting = Gauge(
+            "tracon_model_calls_waiting",
+            "Calls that wait for a place at the provider.",
+            ["provider"],
+            registry=self.registry,
+        )
+        self.fallbacks = Counter(
+            "tracon_model_fallbacks_total",
+            "Switches from one link of a chain to the next.",
+            ["primary", "fallback"],
             registry=self.registry,
         )
 

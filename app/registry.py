@@ -4,6 +4,9 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
 from app.application import AppDefinitions as AppDefinitions
 from app.application import load_app as load_app
 from app.settings.errors import Problem, SettingsError
@@ -40,7 +43,11 @@ class Catalog:
         problems = [*_duplicates(settings, app)]
         for agent in agents.values():
             source = _SETTINGS if agent.name in settings.agents else app.source
-            found = [*_tool_problems(agent, tools), *_link_problems(agent, settings)]
+            found = [
+                *_tool_problems(agent, tools),
+                *_deliverable_problems(agent),
+                *_link_problems(agent, settings),
+            ]
             problems += [
                 Problem(source=source, key=f"agents.{agent.name}.{key}", reason=reason)
                 for key, reason in found
@@ -80,6 +87,16 @@ def _tool_problems(agent: AgentDefinition, tools: Mapping[str, Tool]) -> Iterato
             yield "tools", f"there is no tool {name!r}{_instead(name, tools)}"
         elif tools[name].requires_approval:
             yield "tools", f"{name!r} requires approval, and this build cannot ask anybody for it yet"
+
+
+def _deliverable_problems(agent: AgentDefinition) -> Iterator[tuple[str, str]]:
+    if agent.deliverable_tool is not None and agent.deliverable_tool not in agent.tools:
+        yield "deliverable_tool", f"the agent may not call {agent.deliverable_tool!r}; add it to its tools"
+    if agent.response_schema is not None:
+        try:
+            Draft202012Validator.check_schema(agent.response_schema)
+        except SchemaError as error:
+            yield "response_schema", f"is no JSON schema: {error.message}"
 
 
 def _link_problems(agent: AgentDefinition, settings: Settings) -> Iterator[tuple[str, str]]:

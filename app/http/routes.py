@@ -4,6 +4,7 @@ from app.http.agents import AgentList, get_agent, list_agents, start_run
 from app.http.bodies import CancelBody, EventsQuery, RunsQuery, StartRunBody, StatsQuery
 from app.http.events import EventList, list_events
 from app.http.host import Health, Meta, get_meta, get_metrics, get_openapi, is_live, is_ready
+from app.http.models import ProviderList, get_health
 from app.http.outcomes import RunAnswer
 from app.http.route import Route, get, post
 from app.http.runs import (
@@ -40,6 +41,7 @@ ROUTES: tuple[Route, ...] = (
 
     get("/api/stats", get_stats, "Runs, tokens and cost by model, agent and status", StatisticsReport,
         query=StatsQuery, errors=(503,)),
+    get("/api/models/health", get_health, "Providers and their circuits on this host", ProviderList),
     get("/api/meta", get_meta, "What this host is", Meta),
 
     get("/health/live", is_live, "Whether the process answers", Health, at_root=True),

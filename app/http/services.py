@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from app.http.sse import OpenStreams
 from app.metrics import Metrics
+from app.models.circuits import Circuits
 from app.registry import Catalog
 from app.settings import RecordingSettings, ServerSettings
 from app.store.event_log import EventLog
@@ -42,6 +43,9 @@ class Services:
     """For reading views."""
     views: Views
     catalog: Catalog
+    circuits: Circuits
+    providers: tuple[str, ...]
+    """Names of all that are configured, in order."""
     metrics: Metrics
     server: ServerSettings
     recording: RecordingSettings

@@ -20,6 +20,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     tools: tuple[ToolSpec, ...] = ()
     options: ModelOptions = ModelOptions()
+    response_schema: dict[str, Any] | None = None
+    """The answer is to be JSON of this schema; None leaves its form to the model."""
     provider_settings: dict[str, Any] = {}
     first_content_timeout_s: float | None = None
     """How long to wait for the first content; None leaves only the caller's own deadline (CLASS-2)."""

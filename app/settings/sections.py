@@ -69,6 +69,10 @@ class TurnSettings(Section, frozen=True, kw_only=True):
     max_steps: Count = 50
     timeout: PositiveSeconds = 600.0
     """A run's deadline."""
+    max_length_continuations: Annotated[int, msgspec.Meta(ge=0)] = 3
+    """How many further calls carry on an answer that the output limit ended (CHAIN-8)."""
+    max_nudges: Annotated[int, msgspec.Meta(ge=0)] = 1
+    """How often a turn that ends without its deliverable is told so (CHAIN-9)."""
 
 
 class ToolLoopSettings(Section, frozen=True, kw_only=True):
@@ -92,6 +96,8 @@ class ChainSettings(Section, frozen=True, kw_only=True):
     call_timeout: PositiveSeconds = 600.0
     retry_after_cap: Seconds = 2.0
     """The longest wish of a rate-limiting provider that is still waited for."""
+    classifiers: tuple[Literal["context_overflow_to_larger", "payment_required_to_next"], ...] = ()
+    """Optional rules of what a failure is (CLASS-3)."""
 
 
 class PricingSettings(Section, frozen=True, kw_only=True):
@@ -108,6 +114,13 @@ class CircuitBreakerSettings(Section, frozen=True, kw_only=True):
 class ModelConcurrencySettings(Section, frozen=True, kw_only=True):
     max_concurrent_calls_per_provider: Count | None = None
     """Calls over it wait their turn; none: no limit (CONC-1)."""
+
+
+class ResponseCacheSettings(Section, frozen=True, kw_only=True):
+    """Replies that are kept for agents with `cache_replies`."""
+
+    ttl: PositiveSeconds = 300.0
+    max_entries: Count = 1000
 
 
 class IdempotencySettings(Section, frozen=True, kw_only=True):

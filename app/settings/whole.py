@@ -17,6 +17,7 @@ from app.settings.sections import (
     ModelConcurrencySettings,
     PricingSettings,
     RecordingSettings,
+    ResponseCacheSettings,
     RunContinuationSettings,
     RunReconciliationSettings,
     Section,
@@ -46,6 +47,7 @@ class Settings(Section, frozen=True, kw_only=True):
     pricing: PricingSettings = PricingSettings()
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
     model_concurrency: ModelConcurrencySettings = ModelConcurrencySettings()
+    response_cache: ResponseCacheSettings = ResponseCacheSettings()
     idempotency: IdempotencySettings = IdempotencySettings()
     singleton_execution: SingletonExecutionSettings = SingletonExecutionSettings()
     run_reconciliation: RunReconciliationSettings = RunReconciliationSettings()
@@ -75,8 +77,6 @@ class Settings(Section, frozen=True, kw_only=True):
 # Whoever makes one of these act removes its line.
 _WITHOUT_EFFECT: dict[str, Callable[[Settings], bool]] = {
     "cancellation.scope": lambda s: s.cancellation.scope == "cluster",
-    "circuit_breaker": lambda s: s.circuit_breaker.enabled,
-    "model_concurrency": lambda s: s.model_concurrency.max_concurrent_calls_per_provider is not None,
     "idempotency": lambda s: s.idempotency.enabled,
     "singleton_execution": lambda s: s.singleton_execution.enabled,
     "run_reconciliation": lambda s: s.run_reconciliation.enabled,
@@ -84,5 +84,4 @@ _WITHOUT_EFFECT: dict[str, Callable[[Settings], bool]] = {
     "workflows.resume_interrupted_runs": lambda s: s.workflows.resume_interrupted_runs,
     "agent_graph": lambda _: True,
     "drain": lambda s: s.drain.enabled,
-    "agents.fallbacks": lambda s: any(agent.fallbacks for agent in s.agents.values()),
 }

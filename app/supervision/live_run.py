@@ -1,12 +1,14 @@
 """A run while an actor owns it: its state in memory and the pen that writes its stream."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from app.store.stream_writer import StreamWriter
 from domain.commands import RunCommand
 from domain.decide import decide
 from domain.events import Event
 from domain.ids import DEFAULT_TENANT, RunId
+from domain.ledger import Ledger
+from domain.ledger import evolve as evolve_ledger
 from domain.messages import Message
 from domain.run import Run, evolve
 from domain.session import Session
@@ -19,6 +21,7 @@ class LiveRun:
         self.run = run
         self.session = session
         self.deadline = deadline
+        self.ledger = Ledger()
         self._pen = pen
 
     @property
@@ -30,6 +33,16 @@ class LiveRun:
         return self.run.created.tenant if self.run.created else DEFAULT_TENANT
 
     @property
+    def streaming(self) -> bool:
+        """Whether somebody asked to see the answer as it is written."""
+        return self.run.created is not None and self.run.created.streaming
+
+    @property
+    def remaining_s(self) -> float:
+        """Time to the run's deadline."""
+        return (self.deadline - datetime.now(UTC)).total_seconds()
+
+    @property
     def conversation(self) -> tuple[Message, ...]:
         """What the model is shown: the session's history, then this turn so far."""
         return (*self.session.messages, *self.run.transcript)
@@ -39,6 +52,7 @@ class LiveRun:
         events = decide(self.run, command)
         for event in events:
             self.run = evolve(self.run, event)
+            self.ledger = evolve_ledger(self.ledger, self.id, event)
         if events:
             self._pen.record(events)
 

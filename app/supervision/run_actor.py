@@ -6,16 +6,17 @@ from typing import assert_never
 import msgspec
 
 from app.supervision.actor import Actor, Interrupted
+from app.supervision.deliverable import lacking_of, nudge_for
 from app.supervision.ending import end_run
 from app.supervision.live_run import LiveRun
 from app.supervision.model_step import ModelStep
 from app.supervision.tool_step import ToolStep
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
-from domain.commands import CancelRun, CompleteRun, FailRun, RequestCancel
+from domain.commands import CancelRun, CompleteRun, FailRun, Nudge, RequestCancel
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId
-from domain.turn import CallModel, CallTools, Complete, GiveUp, Rest, TurnLimits, next_action
+from domain.turn import CallModel, CallTools, Complete, GiveUp, Rest, TellMissing, TurnLimits, next_action
 
 Ending = CompleteRun | FailRun | CancelRun
 
@@ -39,7 +40,12 @@ class RunActor(Actor[Cancel | PenLost]):
         super().__init__()
         self._live = live
         self._bench = bench
-        self._limits = TurnLimits(max_steps=bench.turn.max_steps)
+        self._limits = TurnLimits(
+            max_steps=bench.turn.max_steps,
+            max_length_continuations=bench.turn.max_length_continuations,
+            max_nudges=bench.turn.max_nudges,
+        )
+        self._lacking = lacking_of(definition)
         self._deadline: asyncio.Timeout | None = None
         self._model_step = ModelStep(live, bench, definition)
         self._tool_step = ToolStep(live, bench, definition, self._stopping)
@@ -73,7 +79,7 @@ class RunActor(Actor[Cancel | PenLost]):
 
     async def _steps(self) -> Ending:
         while True:
-            match next_action(self._live.run, self._limits):
+            match next_action(self._live.run, self._limits, self._lacking):
                 case CallModel(step=step):
                     error = await self._model_step.perform(step)
                     if error is not None:
@@ -81,6 +87,8 @@ class RunActor(Actor[Cancel | PenLost]):
                 case CallTools(calls=calls):
                     together = self._bench.tool_loop.allow_concurrent_tool_calls
                     await self._tool_step.perform(calls if together else calls[:1])
+                case TellMissing(missing=missing):
+                    self._live.execute(Nudge(missing=missing, message=nudge_for(missing)))
                 case GiveUp(error=error):
                     return FailRun(error=error)
                 case Complete() | Rest():

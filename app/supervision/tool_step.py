@@ -10,7 +10,13 @@ from app.tools.context import ToolContext
 from app.tools.registry import Tool
 from app.tools.runner import ToolError, ToolFinished, ToolLeftBehind, ToolOutput
 from domain.agent import AgentDefinition
-from domain.commands import InvokeTool, RecordToolFailure, RecordToolOutput, RecordUnknownOutcome
+from domain.commands import (
+    AnswerToolCall,
+    InvokeTool,
+    RecordToolFailure,
+    RecordToolOutput,
+    RecordUnknownOutcome,
+)
 from domain.events import ToolFailure
 from domain.ledger import call_key, canonical_arguments
 from domain.messages import AssistantMessage, ToolCall
@@ -46,6 +52,10 @@ class ToolStep:
             self._live.execute(
                 RecordToolFailure(call_id=call.id, failure=ToolFailure.UNKNOWN_TOOL, output=output)
             )
+            return None
+        if result := self._live.ledger.answer(call.name, call.arguments):
+            # An earlier link made this very call: its effect is not had twice (CHAIN-6).
+            self._live.execute(AnswerToolCall(call_id=call.id, result=result))
             return None
         self._live.execute(
             InvokeTool(

@@ -1,15 +1,17 @@
 """What every actor of a host works with. Built once, by the composition root."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.metrics import Metrics
+from app.models.gate import Gate
 from app.models.port import ModelAdapter
 from app.settings import ChainSettings, RecordingSettings, StoreSettings, ToolLoopSettings, TurnSettings
 from app.store.event_log import EventLog
 from app.tools.registry import ToolRegistry
 from app.tools.runner import ToolRunner
 from domain.agent import Link
+from domain.chain import ChainLink
 from domain.pricing import Price
 
 
@@ -20,6 +22,9 @@ class Workbench:
     host: str
     log: EventLog
     adapters: Mapping[str, ModelAdapter]
+    gate: Gate
+    chain_link: Callable[[Link], ChainLink]
+    """A link and what its model was declared to be able to do."""
     prices: Mapping[Link, Price]
     currency: str
     tools: ToolRegistry
