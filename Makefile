@@ -4,7 +4,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 CODE := $(wildcard app domain projections ops tests tracon.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format schema bench chaos
+.PHONY: help run test check format schema readme bench chaos
 
 help:
 	@echo "make run      start the service with the demo agents"
@@ -12,6 +12,7 @@ help:
 	@echo "make check    linters, formatting, types, import rules"
 	@echo "make format   rewrite the code the way check wants it"
 	@echo "make schema   rewrite ops/schema.sql from the migrations"
+	@echo "make readme   rewrite what README.md shows of a run"
 	$(if $(wildcard ops/bench/__main__.py),@echo "make bench    measure it on this machine")
 	$(if $(wildcard ops/chaos/__main__.py),@echo "make chaos    break things under load and audit the log")
 
@@ -33,6 +34,9 @@ format: .venv/installed-dev
 
 schema: .venv/installed-dev
 	$(BIN)/python -m ops.schema
+
+readme: .venv/installed-dev
+	$(BIN)/python -m ops.readme
 
 bench: .venv/installed-dev
 	$(BIN)/python -m ops.bench

@@ -1,7 +1,6 @@
 """README.md, held to what it shows."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import msgspec
@@ -10,18 +9,11 @@ from app.cli.group import tracon as command_line
 from app.http.routes import ROUTES
 from app.settings.hints import is_struct
 from app.settings.whole import Settings
+from ops.readme import comparable, printed, shown
 from tests.cli.command import ROOT, tracon
 from tests.cli.conftest import Demo
 
 README = (ROOT / "README.md").read_text()
-DIFFERS = (
-    (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "RUN"),
-    (r'"at":"[^"]+"', '"at":"AT"'),
-    (r'"host":"[^"]+"', '"host":"HOST"'),
-    (r"call_[0-9a-f]{24}", "CALL"),
-    (r'"call_key":"[^"]+"', '"call_key":"KEY"'),
-    (r'"duration_ms":\d+', '"duration_ms":0'),
-)
 
 
 def blocks(language: str) -> list[str]:
@@ -36,24 +28,8 @@ def first_column(heading: str) -> list[str]:
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
 
 
-def frames(text: str) -> list[str]:
-    for pattern, instead in DIFFERS:
-        text = re.sub(pattern, instead, text)
-    return text.strip().split("\n\n")
-
-
 def test_the_curl_command_prints_what_stands_below_it(demo: Demo) -> None:
-    (command,) = [block for block in blocks("sh") if block.startswith("curl")]
-    (shown,) = blocks("")
-    here = command.replace("http://127.0.0.1:8080", demo.service.url)
-    assert here != command
-    done = subprocess.run(("sh", "-c", here), capture_output=True, text=True, check=True, timeout=30)
-    before, left_out, after = re.split(r"\[frames (\d+ to \d+) are left out here[^\]]*\]", shown)
-    first, last = map(int, left_out.split(" to "))
-    printed = frames(done.stdout)
-    assert frames(before) == printed[: first - 1]
-    assert frames(after) == printed[last:]
-    assert all('"type":"TextDelta"' in frame for frame in printed[first - 1 : last])
+    assert comparable(printed(demo.service.url)) == comparable(shown()), "`make readme` writes it anew"
 
 
 def test_the_agent_of_ones_own_fits_together(tmp_path: Path) -> None:
