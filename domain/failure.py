@@ -92,6 +92,13 @@ _STATUS_OF_CODE = {
     "invalid_prompt": 400,
     "invalid_api_key": 401,
     "model_not_found": 404,
+    "permission_denied": 403,
+    "internal_error": 500,
+    "internal_server_error": 500,
+    "service_unavailable": 503,
+    "server_overloaded": 503,
+    "insufficient_quota": 429,
+    "overloaded_error": 529,
     "rate_limit_exceeded": 429,
     "server_error": 500,
     "FAILED_PRECONDITION": 400,
@@ -102,6 +109,7 @@ _STATUS_OF_CODE = {
     "NOT_FOUND": 404,
     "RESOURCE_EXHAUSTED": 429,
     "INTERNAL": 500,
+    "UNAVAILABLE": 503,
     "UNKNOWN": 500,
     "DEADLINE_EXCEEDED": 504,
 }
@@ -134,7 +142,11 @@ def _status_of(failure: CallFailure) -> int | None:
     """The status of the response; where that is a success or unread, the one that the code stands for."""
     if failure.status is not None and (failure.status >= 400 or failure.kind is FailureKind.STATUS):
         return failure.status
-    code = failure.code or ""
+    return status_of_code(failure.code or "")
+
+
+def status_of_code(code: str) -> int | None:
+    """The status that a provider sends this code with; None for a code that nobody knows."""
     if len(code) == 3 and code.isascii() and code.isdigit() and code[0] in "45":
         return int(code)
     return _STATUS_OF_CODE.get(code)

@@ -3,18 +3,15 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import assert_never
 
+from app.models.dialects import VENDORS, dialect_of
 from app.models.http import HttpSession
 from app.models.http_adapter import HttpAdapter
-from app.models.openai_chat import ChatDialect
 from app.models.patience import TimeLimits
 from app.models.port import ModelAdapter
 from app.models.provider_settings import ProviderSettings
 from app.models.scripted import ScriptedAdapter
 from domain.errors import Rejected
-
-OPENAI_URL = "https://api.openai.com/v1"
 
 
 class ProviderMisconfigured(Rejected):
@@ -28,14 +25,15 @@ def build(
 ) -> ModelAdapter:
     """The adapter of the provider `name`. Raise ProviderMisconfigured when its key is missing."""
     limits = limits_of(settings, http.limits)
-    match settings.type:
-        case "scripted":
-            models = {model: declared.scripted for model, declared in settings.models.items()}
-            return ScriptedAdapter(models, limits)
-        case "openai":
-            return HttpAdapter(name, _chat_dialect(name, settings, environ), http, limits)
-        case _:
-            assert_never(settings.type)
+    if settings.type == "scripted":
+        models = {model: declared.scripted for model, declared in settings.models.items()}
+        return ScriptedAdapter(models, limits)
+    key = _api_key(name, settings, environ)
+    if key is None and settings.base_url is None:
+        raise ProviderMisconfigured(
+            f"provider {name!r}: {VENDORS[settings.type]} needs a key; set api_key_env"
+        )
+    return HttpAdapter(name, dialect_of(name, settings, key), http, limits)
 
 
 def limits_of(settings: ProviderSettings, common: TimeLimits) -> TimeLimits:
@@ -47,29 +45,6 @@ def limits_of(settings: ProviderSettings, common: TimeLimits) -> TimeLimits:
         tail_s=common.tail_s,
         call_s=own.call or common.call_s,
         first_content_s=own.first_content or common.first_content_s,
-    )
-
-
-def _chat_dialect(name: str, settings: ProviderSettings, environ: Mapping[str, str]) -> ChatDialect:
-    key = _api_key(name, settings, environ)
-    if key is None and settings.base_url is None:
-        raise ProviderMisconfigured(f"provider {name!r}: {OPENAI_URL} needs a key; set api_key_env")
-    headers = dict(settings.headers)
-    if key is not None:
-        headers["Authorization"] = f"Bearer {key}"
-    if settings.organization is not None:
-        headers["OpenAI-Organization"] = settings.organization
-    if settings.project is not None:
-        headers["OpenAI-Project"] = settings.project
-    at_home = settings.base_url is None
-    return ChatDialect(
-        settings.base_url or OPENAI_URL,
-        headers=headers,
-        secrets=(key,) if key else (),
-        instructions_role=settings.instructions_role,
-        max_tokens_field=settings.max_tokens_field or ("max_completion_tokens" if at_home else "max_tokens"),
-        stream_usage=settings.stream_usage,
-        short_call_ids=settings.tool_call_ids == "short",
     )
 
 

@@ -41,10 +41,10 @@ class Dialect(Protocol):
         """The request as this provider wants it."""
         ...
 
-    def stream(self) -> WireStream:
-        """A reader for one streamed answer."""
+    def stream(self, request: ModelRequest) -> WireStream:
+        """A reader for the streamed answer to this request."""
         ...
 
-    def read_body(self, body: bytes) -> ModelReply:
+    def read_body(self, request: ModelRequest, body: bytes) -> ModelReply:
         """A whole answer. Raise ModelCallError for a failure, msgspec.DecodeError for what is no answer."""
         ...

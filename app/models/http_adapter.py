@@ -29,7 +29,7 @@ class HttpAdapter:
         exchange = self._begin(request, stream=False)
         try:
             async with exchange:
-                return await self._read_whole(exchange)
+                return await self._read_whole(request, exchange)
         finally:
             self._open.discard(exchange)
 
@@ -40,12 +40,12 @@ class HttpAdapter:
                 if exchange.media_type in _PAGES:
                     raise exchange.unreadable(f"a page ({exchange.media_type}) in place of an answer")
                 if exchange.media_type.endswith("json"):
-                    whole = await self._read_whole(exchange)
+                    whole = await self._read_whole(request, exchange)
                     if whole.message.content:
                         yield TextChunk(whole.message.content)
                     yield whole
                     return
-                wire = self._dialect.stream()
+                wire = self._dialect.stream(request)
                 reading = StreamReading(wire, self._name)
                 while not reading.over:
                     text = reading.take(await _more(exchange, wire))
@@ -71,12 +71,12 @@ class HttpAdapter:
         self._open.add(exchange)
         return exchange
 
-    async def _read_whole(self, exchange: Exchange) -> ModelReply:
+    async def _read_whole(self, request: ModelRequest, exchange: Exchange) -> ModelReply:
         body = await exchange.body()
         if not body.strip():
             raise exchange.patience.failed(FailureKind.RESET, "the answer ended before it began")
         try:
-            return self._dialect.read_body(body)
+            return self._dialect.read_body(request, body)
         except ModelCallError as error:
             failure = exchange.censored(error.failure)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,11 +1,12 @@
 """Chat Completions: OpenAI, and every server that speaks the same."""
 
 import re
-from collections.abc import Mapping
+from urllib.parse import quote
 
 import msgspec
 from yarl import URL
 
+from app.models.endpoint import Endpoint
 from app.models.http import Post
 from app.models.openai_request import body_of
 from app.models.openai_wire import Choice, Completion, Speech, decode_completion
@@ -22,22 +23,20 @@ _LENGTH = frozenset({"length", "max_tokens"})
 
 
 class ChatDialect:
-    """How one Chat Completions server wants to be spoken to."""
+    """How one Chat Completions server wants to be spoken to. In `url`, {model} is the model's name."""
 
     def __init__(
         self,
-        base_url: str,
+        endpoint: Endpoint,
         *,
-        headers: Mapping[str, str],
-        secrets: tuple[str, ...] = (),
+        url: str | None = None,
         instructions_role: str = "system",
         max_tokens_field: str = "max_tokens",
         stream_usage: bool = True,
         short_call_ids: bool = False,
     ) -> None:
-        self._url = URL(f"{base_url.rstrip('/')}/chat/completions")
-        self._headers = {"Content-Type": "application/json", **headers}
-        self._secrets = secrets
+        self._endpoint = endpoint
+        self._url = url or f"{endpoint.base}/chat/completions"
         self._instructions_role = instructions_role
         self._max_tokens_field = max_tokens_field
         self._stream_usage = stream_usage
@@ -53,20 +52,13 @@ class ChatDialect:
         )
         if stream and self._stream_usage:
             body["stream_options"] = {"include_usage": True}
-        accept = "text/event-stream" if stream else "application/json"
-        # A compressed stream waits for its compressor.
-        encoding = {"Accept-Encoding": "identity"} if stream else {}
-        return Post(
-            url=self._url,
-            headers={**self._headers, "Accept": accept, **encoding},
-            body=msgspec.json.encode(body),
-            secrets=self._secrets,
-        )
+        url = URL(self._url.replace("{model}", quote(request.model, safe="")), encoded=True)
+        return self._endpoint.post(url, body, stream=stream)
 
-    def stream(self) -> "ChatStream":
+    def stream(self, request: ModelRequest) -> "ChatStream":
         return ChatStream()
 
-    def read_body(self, body: bytes) -> ModelReply:
+    def read_body(self, request: ModelRequest, body: bytes) -> ModelReply:
         completion = decode_completion(body)
         _raise_reported(completion, body)
         answer = ChatStream()

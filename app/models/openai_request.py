@@ -21,6 +21,11 @@ def body_of(
     body["messages"] = _messages(request, call_ids, instructions_role)
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
+    if request.response_schema is not None:
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": request.response_schema},
+        }
     options = request.options
     for field, value in (
         ("temperature", options.temperature),

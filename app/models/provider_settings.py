@@ -11,7 +11,7 @@ from app.settings.durations import PositiveSeconds
 from app.settings.sections import BrokenRelation, Count, Section
 from domain.pricing import Price
 
-ProviderType = Literal["openai", "scripted"]
+ProviderType = Literal["openai", "openai_responses", "anthropic", "google", "azure_openai", "scripted"]
 
 _NO_SCRIPT = ScriptedModel()
 
@@ -23,6 +23,8 @@ class ModelSettings(Section, frozen=True, kw_only=True):
     """Must be declared, or the model gets no turn that carries tools (CHAIN-4). Scripted models do."""
     supports_prefill: bool = False
     context_window: Count | None = None
+    max_output_tokens: Count | None = None
+    """What is asked for where an agent says nothing and the wire insists on a limit."""
     input_per_million: Decimal | None = None
     output_per_million: Decimal | None = None
     cached_input_per_million: Decimal | None = None
@@ -80,6 +82,8 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
     api_key_file: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     """Further headers of every request."""
+    api_version: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+$")] | None = None
+    """Azure: a dated API version, where a model is a deployment of its own URL. None: the undated API."""
     organization: str | None = None
     project: str | None = None
     instructions_role: Literal["system", "developer"] = "system"
@@ -101,6 +105,10 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
             _check_header(name, value)
         if self.type != "scripted":
             self._refuse_scripts()
+        if self.type == "azure_openai" and self.base_url is None:
+            raise BrokenRelation("base_url", "is required: every Azure resource has an address of its own")
+        if self.api_version is not None and self.type != "azure_openai":
+            raise BrokenRelation("api_version", f"is for azure_openai; this one is {self.type}")
 
     def supports_tools(self, model: str) -> bool:
         """Whether a turn that carries tools may go to this model (CHAIN-4)."""

@@ -1,5 +1,6 @@
 """Tool calls put together from the fragments of a stream, as many servers get it slightly wrong."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
@@ -52,9 +53,8 @@ class ToolCallAssembly:
 
     def finished(self) -> tuple[ToolCall, ...]:
         """The calls, each with an id of its own. An empty name is the server's fault and stays empty."""
-        taken: set[str] = set()
-        return tuple(
-            ToolCall(id=_unique(draft.id, taken), name=draft.name, arguments="".join(draft.arguments) or "{}")
+        return unique_ids(
+            ToolCall(id=draft.id, name=draft.name, arguments="".join(draft.arguments) or "{}")
             for draft in self._drafts
         )
 
@@ -84,10 +84,15 @@ class ToolCallAssembly:
         return self._drafts[-1] if self._drafts and not unless else None
 
 
-def _unique(call_id: str, taken: set[str]) -> str:
-    unique = call_id if call_id and call_id not in taken else new_call_id()
-    taken.add(unique)
-    return unique
+def unique_ids(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls of one reply; one without an id, or with the id of another, gets a new one."""
+    taken: set[str] = set()
+    unique: list[ToolCall] = []
+    for call in calls:
+        keeps = bool(call.id) and call.id not in taken
+        unique.append(call if keeps else msgspec.structs.replace(call, id=new_call_id()))
+        taken.add(call.id)
+    return tuple(unique)
 
 
 def _json_text(arguments: str | dict[str, Any]) -> str:

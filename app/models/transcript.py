@@ -53,7 +53,8 @@ def _renamed(message: AssistantMessage, ids: dict[str, str]) -> AssistantMessage
     if all(old == new for old, new in ids.items()):
         return message
     calls = tuple(msgspec.structs.replace(call, id=ids[call.id]) for call in message.tool_calls)
-    return msgspec.structs.replace(message, tool_calls=calls)
+    # What only the provider may read names its calls by their old ids.
+    return msgspec.structs.replace(message, tool_calls=calls, provider_blocks=None)
 
 
 def _wire_id(call_id: str, allowed: re.Pattern[str], taken: set[str]) -> str:

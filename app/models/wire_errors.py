@@ -8,45 +8,9 @@ from typing import Any
 
 import msgspec
 
-from domain.failure import CallFailure, FailureKind
+from domain.failure import CallFailure, FailureKind, status_of_code
 
 _MAX_MESSAGE = 500
-_FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
-# Inside a 200 a code is all there is; this is the status that the same code comes with outside of one.
-_STATUS_OF_CODE = {
-    "invalid_request_error": 400,
-    "invalid_prompt": 400,
-    "context_length_exceeded": 400,
-    "INVALID_ARGUMENT": 400,
-    "FAILED_PRECONDITION": 400,
-    "OUT_OF_RANGE": 400,
-    "authentication_error": 401,
-    "invalid_api_key": 401,
-    "UNAUTHENTICATED": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "permission_denied": 403,
-    "PERMISSION_DENIED": 403,
-    "not_found_error": 404,
-    "model_not_found": 404,
-    "NOT_FOUND": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "rate_limit_exceeded": 429,
-    "insufficient_quota": 429,
-    "RESOURCE_EXHAUSTED": 429,
-    "api_error": 500,
-    "internal_error": 500,
-    "internal_server_error": 500,
-    "server_error": 500,
-    "INTERNAL": 500,
-    "service_unavailable": 503,
-    "server_overloaded": 503,
-    "UNAVAILABLE": 503,
-    "timeout_error": 504,
-    "DEADLINE_EXCEEDED": 504,
-    "overloaded_error": 529,
-}
 
 
 class WireError(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +49,7 @@ def failure_of_status(status: int, headers: Mapping[str, str], body: bytes) -> C
     error = read_error(body) or WireError()
     asked_s = retry_after_s(headers)
     return CallFailure(
-        kind=FailureKind.CONTENT_FILTER if error.code in _FILTER_CODES else FailureKind.STATUS,
+        kind=FailureKind.STATUS,
         message=_sentence(f"it answered {status}", error),
         status=status,
         code=error.code,
@@ -96,7 +60,7 @@ def failure_of_status(status: int, headers: Mapping[str, str], body: bytes) -> C
 def failure_reported(error: WireError) -> CallFailure:
     """An error inside of a success: its own code decides (CLASS: error_pre)."""
     return CallFailure(
-        kind=FailureKind.CONTENT_FILTER if error.code in _FILTER_CODES else FailureKind.REPORTED,
+        kind=FailureKind.REPORTED,
         message=_sentence("it reported an error", error),
         status=error.status,
         code=error.code,
@@ -122,13 +86,14 @@ def bounded(text: str, limit: int = _MAX_MESSAGE) -> str:
 
 def _from_object(error: dict[str, Any]) -> WireError:
     named = [_text(error.get(key)) for key in ("code", "status", "type")]
-    known = [name for name in named if name in _STATUS_OF_CODE]
+    named = [None if name == "error" else name for name in named]  # the type of an event, not of its cause
     code = next((name for name in named if name is not None), None)
+    known = (status_of_code(name) for name in named if name is not None)
     number = _status(error.get("code")) or _status(error.get("status"))
     return WireError(
         message=_text(error.get("message")) or "",
         code=code,
-        status=number or (_STATUS_OF_CODE[known[0]] if known else None),
+        status=number or next((status for status in known if status is not None), None),
         retry_after_s=_retry_info_s(error.get("details")),
     )
 

@@ -1,5 +1,6 @@
 """Calls to an adapter, and what came of them as one value to compare."""
 
+import json
 from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
@@ -88,9 +89,17 @@ def _answered(reply: ModelReply) -> Answered:
     assert all(ids), "a call without an id"
     return Answered(
         text=reply.message.content,
-        calls=tuple((call.name, call.arguments) for call in reply.message.tool_calls),
+        calls=tuple((call.name, _spelled(call.arguments)) for call in reply.message.tool_calls),
         finish=reply.finish,
     )
+
+
+def _spelled(arguments: str) -> str:
+    """JSON in one spelling, whatever the model's or the wire's was."""
+    try:
+        return json.dumps(json.loads(arguments))
+    except ValueError:
+        return arguments
 
 
 def _failed(failure: CallFailure, text: str) -> Failed:

@@ -8,7 +8,7 @@ from app.models.adapters import build
 from app.models.http import HttpSession
 from app.models.patience import TimeLimits
 from app.models.port import ModelAdapter
-from app.models.provider_settings import ProviderSettings
+from app.models.provider_settings import ProviderSettings, ProviderType
 from tests.upstream.server import Upstream
 
 KEY = "sk-secret-of-the-tests"
@@ -28,10 +28,31 @@ async def http() -> AsyncIterator[HttpSession]:
     await session.close()
 
 
+WIRES: dict[str, ProviderType] = {
+    "chat": "openai",
+    "responses": "openai_responses",
+    "messages": "anthropic",
+    "gemini": "google",
+}
+"""The wires behind HTTP, and a type of provider that speaks each."""
+
+
+def adapter_of(kind: ProviderType, url: str, http: HttpSession, name: str = "primary") -> ModelAdapter:
+    """An adapter for the upstream at this address, with a key."""
+    base_url = f"{url}/v1" if kind.startswith("openai") else url
+    settings = ProviderSettings(type=kind, base_url=base_url, api_key_env="KEY")
+    return build(name, settings, http, {"KEY": KEY})
+
+
 @pytest.fixture
 async def chat(upstream: Upstream, http: HttpSession) -> ModelAdapter:
-    settings = ProviderSettings(type="openai", base_url=f"{upstream.url}/v1", api_key_env="KEY")
-    return build("primary", settings, http, {"KEY": KEY})
+    return adapter_of("openai", upstream.url, http)
+
+
+@pytest.fixture(params=WIRES)
+async def adapter(request: pytest.FixtureRequest, upstream: Upstream, http: HttpSession) -> ModelAdapter:
+    """One adapter per wire."""
+    return adapter_of(WIRES[request.param], upstream.url, http)
 
 
 @pytest.fixture

@@ -1,18 +1,18 @@
 """What every adapter keeps to: the same fault is the same failure, whoever reports it (CLASS-1)."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 
 from app.models.adapters import build
 from app.models.http import HttpSession
 from app.models.port import ModelAdapter
-from app.models.provider_settings import ModelSettings, ProviderSettings
+from app.models.provider_settings import ModelSettings, ProviderSettings, ProviderType
 from app.models.scripted_settings import Behaviour, ScriptedCall, ScriptedError, ScriptedStatus
 from domain.failure import FailureClass
 from tests.models.calling import Answered, Failed, asking, completed, streamed
-from tests.models.conftest import KEY
+from tests.models.conftest import WIRES, adapter_of
 from tests.upstream.server import Upstream
 
 WEATHER = ScriptedCall(name="get_weather", arguments='{"city": "Paris"}')
@@ -105,43 +105,81 @@ CASES = {
 }
 
 
-@pytest.fixture(params=["chat", "scripted"])
-async def adapters(
-    request: pytest.FixtureRequest, upstream: Upstream, http: HttpSession
-) -> AsyncIterator[tuple[ModelAdapter, ModelAdapter]]:
-    """The adapter under test, and the same for a provider that cannot be reached."""
-    if request.param == "scripted":
+@dataclass(frozen=True)
+class Subject:
+    """A provider of some type, and another one like it that cannot be reached."""
+
+    kind: ProviderType
+    adapter: ModelAdapter
+    unreachable: ModelAdapter
+
+    def facing(self, name: str) -> ModelAdapter:
+        return self.unreachable if name == "refused" else self.adapter
+
+    def expects(self, outcome: Answered | Failed) -> Answered | Failed:
+        """The outcome in this provider's own codes: only the statuses are the same everywhere."""
+        if self.kind in ("anthropic", "google") and isinstance(outcome, Failed) and outcome.status:
+            return msgspec.structs.replace(
+                outcome, code=OWN_CODES[self.kind].get(outcome.status, outcome.code)
+            )
+        return outcome
+
+
+OWN_CODES: dict[ProviderType, dict[int, str]] = {
+    "anthropic": {
+        400: "invalid_request_error",
+        401: "authentication_error",
+        402: "billing_error",
+        404: "not_found_error",
+        413: "request_too_large",
+        429: "rate_limit_error",
+        500: "api_error",
+        529: "overloaded_error",
+    },
+    "google": {
+        400: "INVALID_ARGUMENT",
+        401: "UNAUTHENTICATED",
+        402: "UNKNOWN",
+        404: "NOT_FOUND",
+        408: "UNKNOWN",
+        413: "UNKNOWN",
+        429: "RESOURCE_EXHAUSTED",
+        500: "INTERNAL",
+        503: "UNAVAILABLE",
+        529: "UNKNOWN",
+    },
+}
+
+
+@pytest.fixture(params=[*WIRES.values(), "azure_openai", "scripted"])
+async def subject(request: pytest.FixtureRequest, upstream: Upstream, http: HttpSession) -> Subject:
+    kind: ProviderType = request.param
+    if kind == "scripted":
         models = {name: ModelSettings(default=case.scripted) for name, case in CASES.items()}
         adapter = build("scripted", ProviderSettings(type="scripted", models=models), http, {})
-        yield adapter, adapter
-        return
-    there = ProviderSettings(type="openai", base_url=f"{upstream.url}/v1", api_key_env="KEY")
-    nowhere = ProviderSettings(type="openai", base_url="http://127.0.0.1:1/v1")
-    yield build("there", there, http, {"KEY": KEY}), build("nowhere", nowhere, http, {})
+        return Subject(kind, adapter, adapter)
+    nowhere = adapter_of(kind, "http://127.0.0.1:1", http)
+    return Subject(kind, adapter_of(kind, upstream.url, http), nowhere)
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_streamed_a_call_comes_to_the_same_whoever_makes_it(
-    name: str, adapters: tuple[ModelAdapter, ModelAdapter]
-) -> None:
+async def test_streamed_a_call_comes_to_the_same_whoever_makes_it(name: str, subject: Subject) -> None:
     """CLASS-1, CLASS-2, CLASS-4."""
-    case, adapter = CASES[name], adapters[name == "refused"]
+    case = CASES[name]
     request = asking(name, first_content_timeout_s=case.first_content_s)
-    assert await streamed(adapter, request) == case.outcome
+    assert await streamed(subject.facing(name), request) == subject.expects(case.outcome)
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_unstreamed_a_call_comes_to_the_same_whoever_makes_it(
-    name: str, adapters: tuple[ModelAdapter, ModelAdapter]
-) -> None:
+async def test_unstreamed_a_call_comes_to_the_same_whoever_makes_it(name: str, subject: Subject) -> None:
     """CLASS-1, CLASS-2, CLASS-4."""
-    case, adapter = CASES[name], adapters[name == "refused"]
+    case = CASES[name]
     request = asking(name, first_content_timeout_s=case.first_content_s)
-    assert await completed(adapter, request) == (case.whole or case.outcome)
+    assert await completed(subject.facing(name), request) == subject.expects(case.whole or case.outcome)
 
 
-async def test_a_closed_adapter_makes_no_call(adapters: tuple[ModelAdapter, ModelAdapter]) -> None:
-    adapter, _ = adapters
+async def test_a_closed_adapter_makes_no_call(subject: Subject) -> None:
+    adapter = subject.adapter
     await adapter.close()
     closed = Failed(kind="internal", failure_class=FailureClass.INTERNAL)
     assert await streamed(adapter, asking("text")) == closed

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from contextlib import aclosing
 
+import msgspec
 import pytest
 
 from app.models.adapters import build
@@ -22,7 +23,7 @@ CUT = Failed(kind="reset", failure_class=TRANSIENT, delivered="Hello there ")
 SILENT = Failed(kind="silent", failure_class=UNAVAILABLE)
 LIMITED = "rate_limit_exceeded"
 
-STREAMED = {
+STREAMED: dict[str, Answered | Failed] = {
     "unicode": Answered(text="Grüße 日本 🛫"),
     "byte-by-byte": Answered(text="Grüße 🛫\n\nbye"),
     "crlf": HELLO,
@@ -45,10 +46,17 @@ STREAMED = {
 }
 
 
+def in_no_words(outcome: Answered | Failed) -> Answered | Failed:
+    """Without the code of a reported error, which every wire spells in its own way."""
+    if isinstance(outcome, Failed) and outcome.kind == "reported":
+        return msgspec.structs.replace(outcome, code=None)
+    return outcome
+
+
 @pytest.mark.parametrize("name", STREAMED)
-async def test_a_stream_is_read_as_what_it_is(name: str, chat: ModelAdapter, upstream: Upstream) -> None:
+async def test_a_stream_is_read_as_what_it_is(name: str, adapter: ModelAdapter, upstream: Upstream) -> None:
     """CLASS-1, CLASS-4, CHAIN-7, CHAIN-14; C1, C2, C6, C8, C10."""
-    assert await streamed(chat, asking(name)) == STREAMED[name]
+    assert in_no_words(await streamed(adapter, asking(name))) == in_no_words(STREAMED[name])
     assert len(upstream.log.of(name)) == 1, "one call is one attempt"
 
 
@@ -64,24 +72,26 @@ WITH_FINISH = [
 
 @pytest.mark.parametrize("name", WITHOUT_FINISH)
 async def test_a_stream_without_its_finish_reason_is_a_cut_whatever_ends_it(
-    name: str, chat: ModelAdapter
+    name: str, adapter: ModelAdapter
 ) -> None:
     """CHAIN-14: never a success."""
-    assert await streamed(chat, asking(name)) == CUT
+    assert await streamed(adapter, asking(name)) == CUT
 
 
 @pytest.mark.parametrize("name", WITH_FINISH)
-async def test_a_stream_that_ends_after_its_finish_reason_is_complete(name: str, chat: ModelAdapter) -> None:
+async def test_a_stream_that_ends_after_its_finish_reason_is_complete(
+    name: str, adapter: ModelAdapter
+) -> None:
     """CHAIN-14."""
-    assert await streamed(chat, asking(name)) == HELLO
+    assert await streamed(adapter, asking(name)) == HELLO
 
 
 async def test_what_came_before_the_connection_broke_is_not_lost(
-    chat: ModelAdapter, upstream: Upstream
+    adapter: ModelAdapter, upstream: Upstream
 ) -> None:
     """CHAIN-14: while the caller was busy, the rest, the finish reason and the end arrived together."""
     text = ""
-    async with aclosing(chat.stream(asking("rest-and-fin-behind-the-gate"))) as parts:
+    async with aclosing(adapter.stream(asking("rest-and-fin-behind-the-gate"))) as parts:
         async for part in parts:
             if isinstance(part, TextChunk):
                 text += part.text
@@ -100,10 +110,10 @@ async def test_after_the_finish_reason_the_wait_is_short(upstream: Upstream) -> 
 
 
 async def test_a_broken_event_is_skipped_and_logged(
-    chat: ModelAdapter, caplog: pytest.LogCaptureFixture
+    adapter: ModelAdapter, caplog: pytest.LogCaptureFixture
 ) -> None:
     """CHAIN-14."""
-    assert await streamed(chat, asking("broken-event")) == HELLO
+    assert await streamed(adapter, asking("broken-event")) == HELLO
     assert [record.message for record in caplog.records] == ["broken stream event skipped"] * 3
 
 
@@ -123,7 +133,7 @@ STATUSES = {
     "503-page": Failed(kind="status", status=503, failure_class=UNAVAILABLE),
     "500-endless": Failed(kind="status", status=500, failure_class=TRANSIENT),
     "filtered-prompt": Failed(
-        kind="content_filter",
+        kind="status",
         status=400,
         code="content_filter",
         failure_class=FailureClass.CONTENT_FILTERED,
@@ -148,7 +158,7 @@ async def test_the_status_is_read_from_the_response(
     assert len(upstream.log.of(name)) == 2, "no redirect is followed and nothing is tried twice"
 
 
-WHOLE = {
+WHOLE: dict[str, Answered | Failed] = {
     "200-nothing": RESET,
     "200-no-json": Failed(kind="unreadable", status=200, failure_class=TRANSIENT),
     "200-json-error": Failed(kind="reported", status=429, code=LIMITED, failure_class=UNAVAILABLE),
@@ -156,17 +166,23 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("name", WHOLE)
-async def test_a_body_is_read_as_what_it_is(name: str, chat: ModelAdapter) -> None:
+async def test_a_body_is_read_as_what_it_is(name: str, adapter: ModelAdapter) -> None:
     """CLASS-1, CLASS-4."""
-    assert await completed(chat, asking(name)) == WHOLE[name]
+    assert in_no_words(await completed(adapter, asking(name))) == in_no_words(WHOLE[name])
 
 
 @pytest.mark.parametrize("name", ["silent", "silent-after-preamble", "comments-only"])
-async def test_preamble_and_comments_are_no_content(name: str, chat: ModelAdapter) -> None:
+async def test_preamble_and_comments_are_no_content(name: str, adapter: ModelAdapter) -> None:
     """CLASS-2: neither headers nor a role nor a sign of life from a proxy ends the wait for content."""
     request = asking(name, first_content_timeout_s=0.2)
-    assert await streamed(chat, request) == SILENT
-    assert await completed(chat, request) == SILENT
+    assert await streamed(adapter, request) == SILENT
+    assert await completed(adapter, request) == SILENT
+
+
+async def test_thinking_ends_the_wait_for_content_but_delivers_nothing(adapter: ModelAdapter) -> None:
+    """CLASS-2: a model that thinks is alive; when it then falls silent, nothing was handed on yet."""
+    outcome = await streamed(adapter, asking("thinks-then-hangs", first_content_timeout_s=0.2))
+    assert outcome == Failed(kind="stalled", failure_class=TRANSIENT)
 
 
 async def test_the_last_link_waits_for_content_as_long_as_the_call_may_take(

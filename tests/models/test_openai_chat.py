@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from app.models.adapters import build
+from app.models.endpoint import Endpoint
 from app.models.http import HttpSession
 from app.models.openai_chat import ChatDialect
 from app.models.port import ModelAdapter, ModelCallError, ModelReply, ModelRequest, ToolSpec
@@ -28,7 +29,8 @@ from tests.models.calling import asking, completed, streamed
 from tests.models.conftest import KEY
 from tests.upstream.server import Upstream
 
-DIALECT = ChatDialect("http://localhost/v1", headers={})
+ASKED = ModelRequest(model="m", messages=())
+DIALECT = ChatDialect(Endpoint(base="http://localhost/v1"))
 TOOL = ToolSpec(name="get_weather", description="The weather.", parameters={"type": "object"})
 TRANSCRIPT = (
     SystemMessage(content="Be brief."),
@@ -49,13 +51,13 @@ TRANSCRIPT = (
 
 
 def body_of(request: ModelRequest, *, stream: bool = False, **dialect: Any) -> dict[str, Any]:
-    post = ChatDialect("http://localhost/v1", headers={}, **dialect).post(request, stream=stream)
+    post = ChatDialect(Endpoint(base="http://localhost/v1"), **dialect).post(request, stream=stream)
     body: dict[str, Any] = json.loads(post.body)
     return body
 
 
 def whole(**answer: Any) -> ModelReply:
-    return DIALECT.read_body(json.dumps(answer).encode())
+    return DIALECT.read_body(ASKED, json.dumps(answer).encode())
 
 
 def message(finish: str | None = "stop", **fields: Any) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def message(finish: str | None = "stop", **fields: Any) -> dict[str, Any]:
 
 
 def read(*chunks: dict[str, Any]) -> ModelReply:
-    stream = DIALECT.stream()
+    stream = DIALECT.stream(ASKED)
     for chunk in chunks:
         stream.read(SseEvent(b"", json.dumps(chunk).encode()))
     assert stream.finished
@@ -238,7 +240,7 @@ def test_a_refusal_is_an_answer() -> None:
 
 def test_reasoning_is_a_sign_of_life_and_no_answer() -> None:
     """CLASS-2."""
-    stream, begun = DIALECT.stream(), []
+    stream, begun = DIALECT.stream(ASKED), []
     for chunk in (
         delta(role="assistant", content="", reasoning_content=""),
         delta(reasoning_content="Hmm"),
@@ -303,7 +305,10 @@ def test_an_error_object_of_any_shape_is_reported(
 ) -> None:
     """CLASS-4: its own code decides."""
     raw = json.dumps(chunk).encode()
-    for attempt in (lambda: DIALECT.stream().read(SseEvent(b"", raw)), lambda: DIALECT.read_body(raw)):
+    for attempt in (
+        lambda: DIALECT.stream(ASKED).read(SseEvent(b"", raw)),
+        lambda: DIALECT.read_body(ASKED, raw),
+    ):
         with pytest.raises(ModelCallError) as caught:
             attempt()
         failure = caught.value.failure
@@ -313,7 +318,7 @@ def test_an_error_object_of_any_shape_is_reported(
 def test_an_event_named_error_is_one() -> None:
     """C6."""
     with pytest.raises(ModelCallError) as caught:
-        DIALECT.stream().read(SseEvent(b"error", b'{"type": "overloaded_error", "message": "busy"}'))
+        DIALECT.stream(ASKED).read(SseEvent(b"error", b'{"type": "overloaded_error", "message": "busy"}'))
     failure = caught.value.failure
     assert (failure.kind, failure.status, failure.code) == (FailureKind.REPORTED, 529, "overloaded_error")
 

@@ -12,6 +12,7 @@ class Attempt:
     family: str
     model: str
     streamed: bool
+    path: str
     body: dict[str, Any]
     headers: dict[str, str]
     started_at: float

@@ -53,6 +53,21 @@ async def _(exchange: Exchange) -> None:
     await exchange.finish("tool_calls")
 
 
+@model("thinker")
+async def _(exchange: Exchange) -> None:
+    """It thinks, says something and calls a tool."""
+    await exchange.think()
+    await exchange.text("Let me look.")
+    await exchange.calls(WEATHER, CLOCK)
+    await exchange.finish("tool_calls")
+
+
+@model("thinks-then-hangs")
+async def _(exchange: Exchange) -> None:
+    await exchange.think()
+    await exchange.hang()
+
+
 @model("length")
 async def _(exchange: Exchange) -> None:
     await exchange.text("Once upon ", "a ")
@@ -70,7 +85,7 @@ async def _(exchange: Exchange) -> None:
     """The network may cut anywhere, in the middle of a character too."""
     await exchange.open(preamble=False)
     family, name = exchange.family, exchange.attempt.model
-    events = [*family.preamble(name), family.text(name, "Grüße 🛫\n\nbye")]
+    events = [*family.preamble(name), family.text(name, "Grüße 🛫\n\nbye", "")]
     for piece in b"".join(events):
         await exchange.send(bytes([piece]))
     await exchange.finish()
@@ -367,7 +382,8 @@ async def _(exchange: Exchange) -> None:
 async def _(exchange: Exchange) -> None:
     await exchange.open(preamble=False)
     name, family = exchange.attempt.model, exchange.family
-    for event in [*family.preamble(name), family.text(name, "Hello "), family.text(name, "there.")]:
+    texts = [family.text(name, "Hello ", ""), family.text(name, "there.", "Hello ")]
+    for event in [*family.preamble(name), *texts]:
         await exchange.send(event.replace(b"\n", b"\r\n"))
     await exchange.finish()
 

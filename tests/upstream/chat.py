@@ -1,10 +1,10 @@
 """The upstream's Chat Completions."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.upstream.family import Answer, Call, Spent
+from tests.upstream.wire import json_bytes, sse
 
 _ID = "chatcmpl-upstream"
 
@@ -20,15 +20,22 @@ class ChatFamily:
 
     def whole(self, model: str, answer: Answer) -> bytes:
         message: dict[str, Any] = {"role": "assistant", "content": answer.text or None, "refusal": None}
+        if answer.reasoned:
+            message["reasoning_content"] = "Hmm."
         if answer.calls:
             message["tool_calls"] = [_call(call) for call in answer.calls]
         choice = {"index": 0, "message": message, "finish_reason": answer.reason, "logprobs": None}
-        return _json(_head(model, "chat.completion") | {"choices": [choice], "usage": _usage(answer.spent)})
+        return json_bytes(
+            _head(model, "chat.completion") | {"choices": [choice], "usage": _usage(answer.spent)}
+        )
 
     def preamble(self, model: str) -> list[bytes]:
         return [_chunk(model, {"role": "assistant", "content": ""})]
 
-    def text(self, model: str, text: str) -> bytes:
+    def reasoning(self, model: str) -> list[bytes]:
+        return [_chunk(model, {"reasoning_content": "Hmm."})]
+
+    def text(self, model: str, text: str, before: str) -> bytes:
         return _chunk(model, {"content": text})
 
     def calls(self, model: str, calls: Sequence[Call]) -> list[bytes]:
@@ -48,16 +55,7 @@ class ChatFamily:
         return b"data: " + self.error_body(status, code, message) + b"\n\n"
 
     def error_body(self, status: int, code: str, message: str) -> bytes:
-        return _json({"error": {"message": message, "type": code, "param": None, "code": code}})
-
-
-def sse(value: Any, name: str = "") -> bytes:
-    line = f"event: {name}\n" if name else ""
-    return line.encode() + b"data: " + _json(value) + b"\n\n"
-
-
-def _json(value: Any) -> bytes:
-    return json.dumps(value).encode()
+        return json_bytes({"error": {"message": message, "type": code, "param": None, "code": code}})
 
 
 def _head(model: str, kind: str) -> dict[str, Any]:

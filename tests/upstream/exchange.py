@@ -47,9 +47,16 @@ class Exchange:
 
     async def text(self, *chunks: str) -> None:
         await self.open()
-        self.answer = replace(self.answer, text=self.answer.text + "".join(chunks))
+        for chunk in chunks:
+            if self.streamed:
+                await self.send(self.family.text(self.attempt.model, chunk, self.answer.text))
+            self.answer = replace(self.answer, text=self.answer.text + chunk)
+
+    async def think(self) -> None:
+        await self.open()
+        self.answer = replace(self.answer, reasoned=True)
         if self.streamed:
-            await self.send(*(self.family.text(self.attempt.model, chunk) for chunk in chunks))
+            await self.send(*self.family.reasoning(self.attempt.model))
 
     async def calls(self, *calls: Call) -> None:
         await self.open()

@@ -33,6 +33,7 @@ class Answer:
     reason: str = "stop"
     """stop, length, tool_calls or content_filter: each family has its own words."""
     spent: Spent = Spent()
+    reasoned: bool = False
 
 
 class Family(Protocol):
@@ -50,12 +51,18 @@ class Family(Protocol):
         """Events that carry no content."""
         ...
 
-    def text(self, model: str, text: str) -> bytes: ...
+    def reasoning(self, model: str) -> list[bytes]:
+        """The model thinks, where the reader may or may not see it."""
+        ...
+
+    def text(self, model: str, text: str, before: str) -> bytes:
+        """Some text; `before` is what was sent of it already."""
+        ...
 
     def calls(self, model: str, calls: Sequence[Call]) -> list[bytes]: ...
 
     def finish(self, model: str, answer: Answer) -> list[bytes]:
-        """The finish reason and what belongs to it, up to the terminator."""
+        """The finish reason first, then what belongs to it, up to the terminator."""
         ...
 
     def terminator(self) -> list[bytes]: ...

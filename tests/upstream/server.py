@@ -1,6 +1,7 @@
 """The upstream server: real sockets on loopback."""
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -11,8 +12,17 @@ from tests.upstream.behaviours import BEHAVIOURS
 from tests.upstream.chat import ChatFamily
 from tests.upstream.exchange import Exchange
 from tests.upstream.family import Family
+from tests.upstream.gemini import GeminiFamily
+from tests.upstream.messages import MessagesFamily
+from tests.upstream.responses import ResponsesFamily
 
-_FAMILIES: dict[str, Family] = {"/v1/chat/completions": ChatFamily()}
+_FAMILIES: dict[str, Callable[[], Family]] = {
+    "/chat/completions": ChatFamily,
+    "/responses": ResponsesFamily,
+    "/messages": MessagesFamily,
+    "enerateContent": GeminiFamily,
+}
+"""Each wire, by how its paths end."""
 
 
 class Upstream:
@@ -54,7 +64,7 @@ class Upstream:
                 await asyncio.sleep(0.005)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        family = _FAMILIES[request.path]
+        family = next(wire() for end, wire in _FAMILIES.items() if request.path.endswith(end))
         attempt = await _attempt(request, family)
         self.log.add(attempt)
         exchange = Exchange(request, attempt, family)
@@ -77,6 +87,7 @@ async def _attempt(request: web.Request, family: Family) -> Attempt:
         family=family.name,
         model=family.model(request.path, body),
         streamed=family.wants_stream(request.path, body),
+        path=request.path_qs,
         body=body,
         headers=dict(request.headers),
         connection=str(request.transport and request.transport.get_extra_info("peername")),

@@ -83,3 +83,37 @@ async def test_a_lost_connection_is_one(model: str) -> None:
         with pytest.raises(openai.APIConnectionError):
             await ai.with_options(timeout=0.3).chat.completions.create(model=model, messages=ASK)
         await upstream.log.only(model).ended.wait()
+
+
+async def test_responses_are_read_streamed_and_whole() -> None:
+    async with Upstream() as upstream, client(upstream) as ai:
+        async with ai.responses.stream(model="thinker", input="Hello?") as stream:
+            streamed = await stream.get_final_response()
+        whole = await ai.responses.create(model="thinker", input="Hello?")
+    for response in (streamed, whole):
+        thought, _, *calls = response.output
+        assert thought.type == "reasoning"
+        assert thought.encrypted_content == "ZW5jcnlwdGVk"
+        assert response.output_text == "Let me look."
+        assert [(c.call_id, c.name, c.arguments) for c in calls if c.type == "function_call"] == [
+            (c.id, c.name, c.arguments) for c in (WEATHER, CLOCK)
+        ]
+        assert response.usage is not None
+        assert response.usage.input_tokens_details.cached_tokens == 3
+
+
+async def test_every_event_of_a_streamed_response_is_one_that_the_package_knows() -> None:
+    async with Upstream() as upstream, client(upstream) as ai:
+        stream = await ai.responses.create(model="thinker", input="Hello?", stream=True)
+        seen = [event.type async for event in stream]
+    assert seen[0] == "response.created"
+    assert seen[-1] == "response.completed"
+    assert {"response.output_text.delta", "response.function_call_arguments.done"} <= set(seen)
+
+
+async def test_an_error_inside_of_a_streamed_response_is_an_event_of_its_own() -> None:
+    async with Upstream() as upstream, client(upstream) as ai:
+        stream = await ai.responses.create(model="reports-500", input="Hello?", stream=True)
+        last = [event async for event in stream][-1]
+    assert last.type == "error"
+    assert last.code == "server_error"

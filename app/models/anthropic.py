@@ -1,0 +1,164 @@
+"""Anthropic's Messages."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from yarl import URL
+
+from app.models.anthropic_request import body_of
+from app.models.anthropic_wire import Delta, MessagesEvent, MessagesUsage, Reply, decode_event, decode_reply
+from app.models.endpoint import Endpoint
+from app.models.http import Post
+from app.models.kept_blocks import keep
+from app.models.port import ModelCallError, ModelReply, ModelRequest
+from app.models.replies import FILTERED, reply_of
+from app.models.sse import SseEvent
+from app.models.tool_calls import unique_ids
+from app.models.transcript import arguments_object
+from app.models.wire_errors import WireError, failure_reported, read_error
+from domain.messages import ToolCall, Usage
+
+DEFAULT_MAX_TOKENS = 4096
+"""This wire insists on a limit, and every model takes this one."""
+
+_LENGTH = frozenset({"max_tokens", "model_context_window_exceeded"})
+_PLAIN = frozenset({"text", "tool_use"})
+
+
+class MessagesDialect:
+    """How an Anthropic server wants to be spoken to. `max_tokens` has the limits that models declare."""
+
+    def __init__(
+        self, provider: str, endpoint: Endpoint, *, max_tokens: Mapping[str, int] | None = None
+    ) -> None:
+        self._provider = provider
+        self._endpoint = endpoint
+        self._url = URL(endpoint.versioned("messages"))
+        self._max_tokens = max_tokens or {}
+
+    def post(self, request: ModelRequest, *, stream: bool) -> Post:
+        max_tokens = self._max_tokens.get(request.model, DEFAULT_MAX_TOKENS)
+        body = body_of(self._provider, request, stream=stream, max_tokens=max_tokens)
+        return self._endpoint.post(self._url, body, stream=stream)
+
+    def stream(self, request: ModelRequest) -> "MessagesStream":
+        return MessagesStream(self._provider, request.model)
+
+    def read_body(self, request: ModelRequest, body: bytes) -> ModelReply:
+        whole = decode_reply(body)
+        if whole.content is None:
+            if error := read_error(body):
+                raise ModelCallError(failure_reported(error))
+            raise msgspec.ValidationError("neither a message nor an error")
+        answer = MessagesStream(self._provider, request.model)
+        answer.take_whole(whole)
+        return answer.reply()
+
+
+class MessagesStream:
+    """An Anthropic answer being put together, block by block."""
+
+    def __init__(self, provider: str, model: str) -> None:
+        self.begun = False
+        self.done = False
+        self.stop_reason: str | None = None
+        self._provider = provider
+        self._model = model
+        self._text: list[str] = []
+        self._blocks: dict[int, _Block] = {}
+        self._usage: MessagesUsage | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.stop_reason is not None
+
+    def read(self, event: SseEvent) -> str:
+        seen = decode_event(event.data)
+        if seen.type == "error" or event.name == b"error":
+            raise ModelCallError(failure_reported(read_error(event.data) or WireError()))
+        if seen.type == "content_block_delta" and seen.delta is not None:
+            return self._take_delta(seen.index or 0, seen.delta)
+        self._take_mark(seen)
+        return ""
+
+    def take_whole(self, whole: Reply) -> None:
+        """A message that came in one piece."""
+        self._usage = whole.usage
+        self.stop_reason = whole.stop_reason or "end_turn"
+        for index, given in enumerate(whole.content or ()):
+            self._blocks[index] = _Block(given)
+            if given.get("type") == "text":
+                self._text.append(str(given.get("text", "")))
+
+    def reply(self) -> ModelReply:
+        if self.stop_reason == "refusal":
+            raise ModelCallError(FILTERED)
+        blocks = [block for _, block in sorted(self._blocks.items())]
+        given = tuple(call for block in blocks if (call := block.call()) is not None)
+        calls = unique_ids(given)
+        content = [block.whole() for block in blocks]
+        keeps = calls == given and any(block.get("type") not in _PLAIN for block in content)
+        return reply_of(
+            "".join(self._text),
+            calls,
+            length=self.stop_reason in _LENGTH,
+            usage=self._usage.usage() if self._usage else Usage(),
+            blocks=keep(self._provider, self._model, content) if keeps else None,
+        )
+
+    def _take_mark(self, event: MessagesEvent) -> None:
+        """An event that says where the answer is, not what it says."""
+        if event.type == "message_start" and event.message is not None:
+            self._usage = event.message.usage
+        elif event.type == "content_block_start":
+            self._blocks[event.index or 0] = _Block(event.content_block or {})
+        elif event.type == "message_delta":
+            self.stop_reason = (event.delta and event.delta.stop_reason) or self.stop_reason
+            self._usage = event.usage.over(self._usage) if event.usage else self._usage
+        elif event.type == "message_stop":
+            self.done = True
+
+    def _take_delta(self, index: int, delta: Delta) -> str:
+        self._blocks.setdefault(index, _Block({"type": "text", "text": ""})).add(delta)
+        self.begun = self.begun or bool(delta.text or delta.partial_json or delta.thinking)
+        if not delta.text:
+            return ""
+        self._text.append(delta.text)
+        return delta.text
+
+
+class _Block:
+    """One block of content: as it was opened, and what was added since."""
+
+    def __init__(self, opened: dict[str, Any]) -> None:
+        self._opened = opened
+        self._added: dict[str, list[Any]] = {}
+
+    def add(self, delta: Delta) -> None:
+        for field in ("text", "partial_json", "thinking", "signature", "citation"):
+            if (piece := getattr(delta, field)) is not None:
+                self._added.setdefault(field, []).append(piece)
+
+    def whole(self) -> dict[str, Any]:
+        """The block as an unstreamed answer has it."""
+        block = dict(self._opened)
+        for field, pieces in self._added.items():
+            if field == "citation":
+                block["citations"] = [*(block.get("citations") or ()), *pieces]
+            elif field == "partial_json":
+                block["input"] = arguments_object("".join(pieces))
+            else:
+                block[field] = str(block.get(field) or "") + "".join(pieces)
+        return block
+
+    def call(self) -> ToolCall | None:
+        """The tool call that it is, with the arguments as the model wrote them."""
+        if self._opened.get("type") != "tool_use":
+            return None
+        written = "".join(self._added.get("partial_json", ()))
+        return ToolCall(
+            id=str(self._opened.get("id") or ""),
+            name=str(self._opened.get("name") or ""),
+            arguments=written or msgspec.json.encode(self._opened.get("input") or {}).decode(),
+        )

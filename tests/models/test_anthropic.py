@@ -1,0 +1,227 @@
+"""Anthropic's Messages: what is asked, and what is made of its answers."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.models.adapters import build
+from app.models.anthropic import DEFAULT_MAX_TOKENS, MessagesDialect
+from app.models.endpoint import Endpoint
+from app.models.http import HttpSession
+from app.models.port import ModelCallError, ModelReply, ModelRequest, ToolSpec
+from app.models.provider_settings import ModelSettings, ProviderSettings
+from app.models.sse import SseEvent
+from domain.agent import ModelOptions
+from domain.events import FinishReason
+from domain.failure import FailureKind
+from domain.messages import SystemMessage, Usage, UserMessage
+from tests.models.calling import asking, streamed
+from tests.upstream.server import Upstream
+
+DIALECT = MessagesDialect("primary", Endpoint(base="http://localhost"), max_tokens={"large": 64_000})
+ASKED = ModelRequest(model="m", messages=(UserMessage(content="Hi"),))
+
+
+def body_of(request: ModelRequest) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(DIALECT.post(request, stream=False).body)
+    return body
+
+
+def whole(stop_reason: str | None = "end_turn", *content: dict[str, Any], **fields: Any) -> ModelReply:
+    content = content or ({"type": "text", "text": "Hi"},)
+    message = {"type": "message", "content": content, "stop_reason": stop_reason, **fields}
+    return DIALECT.read_body(ASKED, json.dumps(message).encode())
+
+
+def read(*events: dict[str, Any]) -> ModelReply:
+    stream = DIALECT.stream(ASKED)
+    for event in events:
+        stream.read(SseEvent(event["type"].encode(), json.dumps(event).encode()))
+    assert stream.finished
+    return stream.reply()
+
+
+def delta(index: int, **fields: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": fields}
+
+
+END = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}
+
+
+def test_instructions_stand_outside_of_the_conversation_and_a_limit_is_always_given() -> None:
+    options = ModelOptions(temperature=0.5, top_p=0.9, max_output_tokens=99, stop=("END",), seed=7)
+    tool = ToolSpec(name="get", description="It gets.", parameters={"type": "object"})
+    request = ModelRequest(
+        model="m",
+        messages=(SystemMessage(content="Be brief."), UserMessage(content="Hi")),
+        instructions="You help.",
+        tools=(tool,),
+        options=options,
+        response_schema={"type": "object"},
+        provider_settings={"model": "x", "stream": True, "messages": [], "output_config": {"effort": "low"}},
+    )
+    assert body_of(request) == {
+        "model": "m",
+        "stream": False,
+        "system": "You help.\n\nBe brief.",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
+        "tools": [{"name": "get", "description": "It gets.", "input_schema": {"type": "object"}}],
+        "output_config": {
+            "effort": "low",
+            "format": {"type": "json_schema", "schema": {"type": "object"}},
+        },
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "max_tokens": 99,
+        "stop_sequences": ["END"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("request_", "limit"),
+    [
+        (ASKED, DEFAULT_MAX_TOKENS),
+        (msgspec.structs.replace(ASKED, model="large"), 64_000),
+        (msgspec.structs.replace(ASKED, provider_settings={"max_tokens": 5}), 5),
+    ],
+)
+def test_the_limit_is_the_agents_the_settings_the_models_or_one_that_all_take(
+    request_: ModelRequest, limit: int
+) -> None:
+    assert body_of(request_)["max_tokens"] == limit
+    options = ModelOptions(max_output_tokens=7)
+    assert body_of(msgspec.structs.replace(request_, options=options))["max_tokens"] == 7
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"),
+    [
+        ("end_turn", FinishReason.STOP),
+        ("stop_sequence", FinishReason.STOP),
+        ("pause_turn", FinishReason.STOP),
+        ("max_tokens", FinishReason.LENGTH),
+        ("model_context_window_exceeded", FinishReason.LENGTH),
+        (None, FinishReason.STOP),
+    ],
+)
+def test_finish_reasons_come_in_common_terms(reason: str | None, finish: FinishReason) -> None:
+    assert whole(reason).finish is finish
+
+
+def test_input_that_a_cache_took_part_in_is_input() -> None:
+    counts = {
+        "input_tokens": 5,
+        "cache_creation_input_tokens": 20,
+        "cache_read_input_tokens": 100,
+        "output_tokens": 8,
+        "output_tokens_details": {"thinking_tokens": 6},
+    }
+    usage = Usage(input_tokens=125, output_tokens=8, cached_input_tokens=100, reasoning_tokens=6)
+    assert whole("end_turn", usage=counts).usage == usage
+    start = {"type": "message_start", "message": {"usage": counts | {"output_tokens": 1}}}
+    end = {
+        "type": "message_delta",
+        "delta": {"stop_reason": "end_turn"},
+        "usage": {"output_tokens": 8, "cache_read_input_tokens": None},
+    }
+    assert read(start, delta(0, type="text_delta", text="Hi"), end).usage == usage
+
+
+def test_an_opened_block_is_no_content_and_a_thought_is_a_sign_of_life() -> None:
+    """CLASS-2."""
+    stream, begun = DIALECT.stream(ASKED), []
+    for event in (
+        {"type": "message_start", "message": {"content": []}},
+        {"type": "ping"},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "tool_use", "name": "f", "id": "a"},
+        },
+        delta(0, type="input_json_delta", partial_json=""),
+        delta(0, type="thinking_delta", thinking="Hmm"),
+    ):
+        stream.read(SseEvent(b"", json.dumps(event).encode()))
+        begun.append(stream.begun)
+    assert begun == [False, False, False, False, True]
+
+
+def test_a_call_without_arguments_is_a_call_with_an_empty_object() -> None:
+    block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    reply = read({"type": "content_block_start", "index": 0, "content_block": block}, END)
+    assert [(call.id, call.arguments) for call in reply.message.tool_calls] == [("a", "{}")]
+
+
+def test_arguments_stay_as_the_model_wrote_them() -> None:
+    block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    reply = read(
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        delta(0, type="input_json_delta", partial_json='{"x":  1'),
+        delta(0, type="input_json_delta", partial_json=", oops"),
+        END,
+    )
+    assert reply.message.tool_calls[0].arguments == '{"x":  1, oops'
+
+
+def test_plain_answers_keep_nothing_for_their_provider() -> None:
+    """CHAIN-15: only what nobody else may read is kept apart."""
+    assert whole().message.provider_blocks is None
+    assert (
+        whole("end_turn", {"type": "tool_use", "id": "a", "name": "f", "input": {}}).message.provider_blocks
+        is None
+    )
+
+
+def test_redacted_thoughts_and_citations_are_kept_whole() -> None:
+    """CHAIN-15."""
+    reply = read(
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "redacted_thinking", "data": "x"},
+        },
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+        delta(1, type="text_delta", text="Hi"),
+        delta(1, type="citations_delta", citation={"cited_text": "c"}),
+        END,
+    )
+    again = body_of(ModelRequest(model="m", messages=(UserMessage(content="?"), reply.message)))["messages"][
+        1
+    ]
+    assert again["content"] == [
+        {"type": "redacted_thinking", "data": "x"},
+        {"type": "text", "text": "Hi", "citations": [{"cited_text": "c"}]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("overloaded_error", 529), ("rate_limit_error", 429), ("api_error", 500)]
+)
+def test_an_error_event_is_reported_with_the_status_it_would_have_had(kind: str, status: int) -> None:
+    """C6, CLASS-4."""
+    data = json.dumps({"type": "error", "error": {"type": kind, "message": "no"}}).encode()
+    for name in (b"error", b""):
+        with pytest.raises(ModelCallError) as caught:
+            DIALECT.stream(ASKED).read(SseEvent(name, data))
+        failure = caught.value.failure
+        assert (failure.kind, failure.code, failure.status) == (FailureKind.REPORTED, kind, status)
+
+
+async def test_path_and_headers(upstream: Upstream, http: HttpSession) -> None:
+    for base_url in (upstream.url, f"{upstream.url}/v1", f"{upstream.url}/v1/"):
+        settings = ProviderSettings(
+            type="anthropic",
+            base_url=base_url,
+            api_key_env="KEY",
+            headers={"Anthropic-Version": "2099-01-01", "anthropic-beta": "x"},
+            models={"text": ModelSettings(max_output_tokens=123)},
+        )
+        await streamed(build("p", settings, http, {"KEY": "k"}), asking("text"))
+    attempts = upstream.log.of("text")
+    assert [attempt.path for attempt in attempts] == ["/v1/messages"] * 3
+    headers = {name.lower(): value for name, value in attempts[0].headers.items()}
+    assert (headers["x-api-key"], headers["anthropic-beta"]) == ("k", "x")
+    assert headers["anthropic-version"] == "2099-01-01", "the settings' own headers hold"
+    assert attempts[0].body["max_tokens"] == 123
