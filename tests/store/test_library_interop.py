@@ -160,6 +160,7 @@ async def test_the_librarys_projection_runner_follows_our_log(
         await asyncio.to_thread(runner.__exit__, None, None, None)
     assert View.said == ["before", *(f"live {number}" for number in range(1, 6))]
     rows = await pool.fetch("SELECT * FROM notification_tracking")
+    assert await pool.fetchval("SELECT to_regclass('bkup1_notification_tracking')") is None
     assert {row[0]: row[1] for row in rows} == {"__migration__": 1, "ours": 7, "stored": last[0].position}
 
 

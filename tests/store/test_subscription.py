@@ -8,10 +8,11 @@ import asyncpg
 import pytest
 
 from app.db.errors import StoreUnavailable
-from app.db.pool import connect
+from app.db.pool import connect, open_pool
 from app.store.event_log import EventLog
 from app.store.notifier import CHANNEL
 from tests.store.conftest import OpenLog
+from tests.store.proxy import Proxy
 from tests.store.samples import PATIENCE_S, change, collect, stream, texts, until
 
 
@@ -80,6 +81,30 @@ async def test_a_subscription_survives_the_loss_of_every_connection(
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
     assert found == [str(number) for number in range(30)]
+
+
+async def test_a_subscription_waits_out_an_outage(
+    log: EventLog, proxy: Proxy, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.store.subscription.POLL_S", 0.02)
+    async with (
+        await open_pool(proxy.dsn) as frail,
+        EventLog(frail, proxy.connect) as watcher,
+        aclosing(watcher.subscribe(after=0)) as pages,
+    ):
+        await log.append(change(stream(), 0, "before"))
+        assert texts(await collect(pages, 1)) == ["before"]
+        waiting = asyncio.create_task(collect(pages, 1))
+        await proxy.refuse()
+
+        async def noticed() -> bool:
+            return "subscription.waits" in caplog.messages
+
+        await until(noticed)
+        await log.append(change(stream(), 0, "during"))
+        assert not waiting.done()
+        await proxy.accept()
+        assert texts(await waiting) == ["during"]
 
 
 async def test_the_listening_connection_is_opened_again(
