@@ -47,6 +47,7 @@ class GroupCommitWriter:
         self._unanswered: list[Append] = []
         self._link = Link(connect, on_change=self._up_or_down, on_loss=self._wake.set)
         self._closing = False
+        self._up_or_down()
 
     @property
     def id(self) -> UUID:

@@ -7,7 +7,8 @@ import asyncpg
 import pytest
 
 from app.db.errors import StoreUnavailable
-from app.store.event_log import EventLog
+from app.metrics import Metrics
+from app.store.event_log import EventLog, VersionConflict
 from tests.store.conftest import OpenLog
 from tests.store.proxy import Proxy
 from tests.store.samples import PATIENCE_S, change, stream, texts, until
@@ -25,10 +26,32 @@ async def test_without_patience_an_append_fails_at_once_while_the_store_is_down(
     assert refused.value.retry_after_s > 0
 
 
-async def test_an_outage_is_noticed_without_anybody_appending(frail: EventLog, proxy: Proxy) -> None:
-    assert frail.down is None
-    await down(frail, proxy)
-    await up(frail, proxy)
+async def test_an_outage_is_noticed_and_shown_without_anybody_appending(
+    proxy: Proxy, open_log: OpenLog
+) -> None:
+    metrics = Metrics()
+    log: EventLog = await open_log(connect=proxy.connect, metrics=metrics)
+    await log.append(change(stream(), 0, "a"))
+    assert (log.down, shown(metrics)) == (None, 1.0)
+    await down(log, proxy)
+    assert shown(metrics) == 0.0
+    await up(log, proxy)
+    assert shown(metrics) == 1.0
+
+
+async def test_batches_are_counted_by_how_they_ended(open_log: OpenLog) -> None:
+    metrics = Metrics()
+    log: EventLog = await open_log(metrics=metrics)
+    run = stream()
+    await log.append(change(run, 0, "a", "b"))
+    with pytest.raises(VersionConflict):
+        await log.append(change(run, 0, "late"))
+    counted = {
+        outcome: metrics.registry.get_sample_value("tracon_append_seconds_count", {"outcome": outcome})
+        for outcome in ("written", "conflict")
+    }
+    assert counted == {"written": 1.0, "conflict": 1.0}
+    assert metrics.registry.get_sample_value("tracon_append_events_sum") == 3.0
 
 
 async def test_with_patience_an_append_waits_until_the_store_is_back(frail: EventLog, proxy: Proxy) -> None:
@@ -164,6 +187,10 @@ async def test_a_passing_refusal_of_postgres_is_not_the_callers_to_see(
         await until(cancelled)
         await transaction.rollback()
     assert await appending == await frail.read_stream(run)
+
+
+def shown(metrics: Metrics) -> float | None:
+    return metrics.registry.get_sample_value("tracon_store_up")
 
 
 async def knows(log: EventLog, *, down: bool) -> bool:
