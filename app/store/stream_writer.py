@@ -56,6 +56,7 @@ class StreamWriter:
         self._events: list[Event] = []
         self._alongside: list[Change] = []
         self._under_way: Outcome | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._sent = 0
         self._proven = False
         self._failure: BaseException | None = None
@@ -73,20 +74,30 @@ class StreamWriter:
         """What `version` will be when everything recorded so far is committed."""
         return Version(self._version + self._sent + len(self._events))
 
-    def record(self, events: Sequence[Event], alongside: Sequence[Change] = ()) -> None:
-        """Queue events in order, `alongside` changes of other streams in the same append. Never waits."""
+    def record(
+        self, events: Sequence[Event], alongside: Sequence[Change] = (), *, within_s: float = 0.0
+    ) -> None:
+        """Queue events in order, `alongside` changes of other streams in the same append. Never waits.
+
+        `within_s`: how long they may wait for company, which saves an append. A flush waits for nothing.
+        """
         if self._failure:
             raise self._failure
         if not events:
             raise ValueError("there is nothing to record")
         self._events += events
         self._alongside += alongside
-        if self._under_way is None:
-            self._send()
+        if within_s <= 0:
+            self._send_what_waits()
+        elif self._timer is None and self._under_way is None:
+            self._timer = asyncio.get_running_loop().call_later(within_s, self._send_what_waits)
+        if self._failure:
+            raise self._failure
 
     async def flush(self) -> None:
         """The durability barrier (EVENT-2): return when everything recorded before this call is committed."""
         end = self.end
+        self._send_what_waits()
         while self._version < end and not self._failure:
             # `wait` leaves the append alone when this flush is cancelled.
             await asyncio.wait([cast(Outcome, self._under_way)])
@@ -99,9 +110,17 @@ class StreamWriter:
 
     def close(self) -> None:
         """Own the stream no more. What was recorded is still written."""
+        self._send_what_waits()
         self._log.disown(self._stream_id, self)
 
+    def _send_what_waits(self) -> None:
+        if self._events and self._under_way is None and not self._failure:
+            self._send()
+
     def _send(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         change = Change(
             stream_id=self._stream_id, expected=self._version, tenant=self._tenant, events=tuple(self._events)
         )
@@ -113,7 +132,7 @@ class StreamWriter:
             self._under_way = self._log.submit(change, *alongside, patience_s=self._patience_s, proven=proven)
         except Exception as error:
             self._lose(error)  # these events cannot even be encoded, so nothing may follow them
-            raise
+            return
         self._under_way.add_done_callback(self._settled)
 
     def _settled(self, outcome: Outcome) -> None:

@@ -47,14 +47,17 @@ class LiveRun:
         """What the model is shown: the session's history, then this turn so far."""
         return (*self.session.messages, *self.run.transcript)
 
-    def execute(self, command: RunCommand) -> None:
-        """Decide, evolve, and queue the facts for the log. Raise what the pen raises once it is lost."""
+    def execute(self, command: RunCommand, *, within_s: float = 0.0) -> None:
+        """Decide, evolve, and queue the facts for the log. Raise what the pen raises once it is lost.
+
+        `within_s`: how long the facts may wait for others that go down with them.
+        """
         events = decide(self.run, command)
         for event in events:
             self.run = evolve(self.run, event)
             self.ledger = evolve_ledger(self.ledger, self.id, event)
         if events:
-            self._pen.record(events)
+            self._pen.record(events, within_s=within_s)
 
     async def flush(self) -> None:
         """The durability barrier (EVENT-2): return when everything executed so far is committed."""

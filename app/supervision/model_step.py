@@ -37,6 +37,10 @@ from domain.pricing import cost_of
 from domain.seam import Seam
 
 
+_COMPANY_S = 0.01
+"""That a call has begun may wait so long for what comes of it: a fast answer then costs one append less."""
+
+
 class ModelStep:
     """Performs the model calls of one run. Its place in the chain lasts as long as the turn (CHAIN-6)."""
 
@@ -88,7 +92,8 @@ class ModelStep:
 
     async def _call(self, step: int) -> ModelReply:
         link = self._state.link
-        self._live.execute(BeginModelCall(step=step, provider=link.provider, model=link.model))
+        begin_call = BeginModelCall(step=step, provider=link.provider, model=link.model)
+        self._live.execute(begin_call, within_s=_COMPANY_S)
         if step > 1:
             await self._live.flush()  # results that the model is about to read must be kept first (EVENT-2)
         request = self._request(link)

@@ -229,3 +229,39 @@ async def test_nothing_is_stored_after_something_that_cannot_be_encoded(log: Eve
 async def test_there_must_be_something_to_record(log: EventLog) -> None:
     with pytest.raises(ValueError, match="nothing to record"):
         StreamWriter(log, stream(), version=Version(0)).record([])
+
+
+async def test_what_may_wait_goes_down_with_what_comes_next(log: EventLog) -> None:
+    """One append, in the order in which things were recorded."""
+    appends: list[int] = []
+    pen = StreamWriter(log, (run := stream()), Version(0))
+    pen.on_committed = lambda recorded: appends.append(len(recorded))
+    pen.record([said("may wait")], within_s=3600)
+    pen.record([said("now")])
+    await pen.flush()
+    assert appends == [2]
+    assert texts(await log.read_stream(run)) == ["may wait", "now"]
+
+
+async def test_what_may_wait_is_written_by_itself_when_nothing_comes(log: EventLog) -> None:
+    written = asyncio.Event()
+    pen = StreamWriter(log, stream(), Version(0))
+    pen.on_committed = lambda _: written.set()
+    pen.record([said("alone")], within_s=0.001)
+    await asyncio.wait_for(written.wait(), 5)
+
+
+async def test_a_barrier_does_not_wait_for_company(log: EventLog) -> None:
+    """EVENT-2: the barrier means now."""
+    pen = StreamWriter(log, stream(), Version(0))
+    pen.record([said("may wait")], within_s=3600)
+    await asyncio.wait_for(pen.flush(), 5)
+    assert pen.version == 1
+
+
+async def test_a_pen_that_is_closed_leaves_nothing_unwritten(log: EventLog) -> None:
+    pen = StreamWriter(log, (run := stream()), Version(0))
+    pen.record([said("may wait")], within_s=3600)
+    pen.close()
+    await pen.flush()
+    assert len(await log.read_stream(run)) == 1
