@@ -16,7 +16,7 @@ from app.models.sse import SseEvent
 from domain.agent import ModelOptions
 from domain.events import FinishReason
 from domain.failure import FailureKind
-from domain.messages import SystemMessage, Usage, UserMessage
+from domain.messages import AssistantMessage, SystemMessage, ToolCall, Usage, UserMessage
 from tests.models.calling import asking, streamed
 from tests.upstream.server import Upstream
 
@@ -163,6 +163,14 @@ def test_arguments_stay_as_the_model_wrote_them() -> None:
         END,
     )
     assert reply.message.tool_calls[0].arguments == '{"x":  1, oops'
+
+
+def test_blank_text_beside_a_call_is_left_out() -> None:
+    """CHAIN-15: this wire refuses blank text."""
+    call = ToolCall(id="a", name="f", arguments="{}")
+    messages = (UserMessage(content="?"), AssistantMessage(content=" \n", tool_calls=(call,)))
+    content = body_of(ModelRequest(model="m", messages=messages))["messages"][1]["content"]
+    assert [block["type"] for block in content] == ["tool_use"]
 
 
 def test_plain_answers_keep_nothing_for_their_provider() -> None:

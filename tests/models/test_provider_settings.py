@@ -8,10 +8,12 @@ import msgspec
 import pytest
 
 from app.models.adapters import ProviderMisconfigured, build, limits_of
+from app.models.dialects import dialect_of
 from app.models.http import HttpSession
 from app.models.http_adapter import HttpAdapter
 from app.models.patience import TimeLimits
-from app.models.provider_settings import ProviderSettings
+from app.models.port import ModelRequest
+from app.models.provider_settings import ProviderSettings, ProviderType
 from app.settings.load import SettingsError, load_settings
 from domain.pricing import Price
 
@@ -148,6 +150,15 @@ def test_a_key_that_fits_into_no_header_is_refused_without_being_told() -> None:
 def test_the_vendors_own_address_needs_a_key() -> None:
     with pytest.raises(ProviderMisconfigured, match="api_key_env"):
         build("primary", settings('type = "openai"'), HttpSession(), {})
+
+
+@pytest.mark.parametrize("kind", ["openai", "openai_responses", "anthropic", "google", "azure_openai"])
+def test_a_header_of_the_settings_takes_the_place_of_ours_however_it_is_spelt(kind: ProviderType) -> None:
+    credentials = {"authorization": "a", "x-api-key": "b", "x-goog-api-key": "c", "api-key": "d"}
+    provider = ProviderSettings(type=kind, base_url="http://host", headers=credentials)
+    post = dialect_of("p", provider, "sk-ours").post(ModelRequest(model="m", messages=()), stream=True)
+    assert "sk-ours" not in repr(post.headers)
+    assert len({name.lower() for name in post.headers}) == len(post.headers)
 
 
 def test_a_key_can_be_in_a_file(tmp_path: Path) -> None:

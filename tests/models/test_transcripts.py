@@ -27,6 +27,9 @@ from tests.upstream.server import Upstream
 TOOL = ToolSpec(name="get_weather", description="The weather.", parameters={"type": "object"})
 QUESTION = (SystemMessage(content="Be brief."), UserMessage(content="Weather and time?"))
 BROKEN = AssistantMessage(tool_calls=(ToolCall(id="call weather!", name="get_weather", arguments="{oops"),))
+KEEPING: tuple[ProviderType, ...] = ("openai_responses", "anthropic", "google")
+"""The wires on which a model wants back what it wrote."""
+
 PRIVATE = ("Hmm.", "c2lnbmF0dXJl", "ZW5jcnlwdGVk", "thoughtSignature", "provider_blocks")
 """What only the provider that wrote it may see again."""
 
@@ -74,7 +77,7 @@ async def test_what_one_wrote_every_other_accepts(
     assert reader == "google" or "thoughtSignature" not in text
 
 
-@pytest.mark.parametrize("kind", ["openai_responses", "anthropic", "google"])
+@pytest.mark.parametrize("kind", KEEPING)
 async def test_what_a_model_wrote_it_is_given_back_word_for_word(
     kind: ProviderType, upstream: Upstream, http: HttpSession
 ) -> None:
@@ -97,6 +100,41 @@ async def test_what_a_model_wrote_it_is_given_back_word_for_word(
         secret = "ZW5jcnlwdGVk" if kind == "openai_responses" else SIGNATURE
         assert secret in own
         assert secret not in other
+
+
+@pytest.mark.parametrize("kind", KEEPING)
+async def test_another_provider_of_the_same_type_is_another_provider(
+    kind: ProviderType, upstream: Upstream, http: HttpSession
+) -> None:
+    """CHAIN-15: what is encrypted for one account means nothing to the next."""
+    reply = await adapter_of(kind, upstream.url, http).complete(asking("thinker"))
+    messages = (UserMessage(content="Hi"), reply.message)
+    await adapter_of(kind, upstream.url, http, name="backup").complete(asking("thinker", messages=messages))
+    body = json.dumps(upstream.log.of("thinker")[-1].body)
+    assert not any(private in body for private in PRIVATE if private != "thoughtSignature")
+
+
+@pytest.mark.parametrize("kind", KEEPING)
+async def test_ids_never_repeat_even_where_content_is_given_back_word_for_word(
+    kind: ProviderType, upstream: Upstream, http: HttpSession
+) -> None:
+    """CHAIN-15."""
+    adapter = adapter_of(kind, upstream.url, http)
+    reply = (await adapter.complete(asking("thinker"))).message
+    first, second = reply.tool_calls
+    step = (
+        reply,
+        ToolMessage(tool_call_id=first.id, content="sunny"),
+        ToolMessage(tool_call_id=second.id, content="noon", failed=True),
+    )
+    await adapter.complete(asking("thinker", messages=(UserMessage(content="Hi"), *step, *step)))
+    body = upstream.log.of("thinker")[-1].body
+    if kind == "google":
+        assert len(body["contents"]) == 5, "ids are the model's own affair there"
+    else:
+        calls, results = CHECKS[kind](body)
+        assert results == [call_id for call_id, _, _ in calls]
+        assert len(set(results)) == 4
 
 
 async def other_model(adapter: ModelAdapter, upstream: Upstream, messages: tuple[Message, ...]) -> Any:
