@@ -42,6 +42,10 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     parameters: dict[str, Any] = {}
     streaming: bool = False
+    run_id: RunId | None = None
+    """The run's id, where the caller had to know it before; it must be a new one."""
+    alongside: tuple[Change, ...] = ()
+    """What is to be true in other streams from the moment the run exists: all of it is kept, or nothing."""
 
 
 class RunNotHere(Conflict):
@@ -69,7 +73,8 @@ class RunService:
     async def start(self, request: StartRequest) -> RunId:
         """Open the run and give it its actor. When this returns, the run is kept and running.
 
-        Raise AgentNotFound, BadParameter, or StoreUnavailable; then nothing was begun.
+        Raise AgentNotFound, BadParameter, StoreUnavailable, or VersionConflict where a stream alongside had
+        moved; then nothing was begun.
         """
         definition = instantiate(self._catalog.agent(request.agent), request.parameters)
         session = await load_session(self._bench.log, request.tenant, request.session_id)
@@ -78,7 +83,7 @@ class RunService:
             stream_id=run_stream(run.id), expected=Version(0), tenant=request.tenant, events=events
         )
         try:
-            await self._bench.log.append(change, patience_s=ADMISSION_PATIENCE_S)
+            await self._bench.log.append(change, *request.alongside, patience_s=ADMISSION_PATIENCE_S)
         except StoreUnavailable:
             self._close_in_background(run.id)
             raise
@@ -101,7 +106,7 @@ class RunService:
     def _opened(
         self, request: StartRequest, definition: AgentDefinition, session: Session
     ) -> tuple[Run, tuple[Event, ...]]:
-        run, events = Run(id=new_run_id()), []
+        run, events = Run(id=request.run_id or new_run_id()), []
         create = CreateRun(
             tenant=request.tenant,
             agent=request.agent,
