@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 import msgspec
 
 from app.models.dialect import Dialect, WireStream
-from app.models.http import Exchange, HttpSession
+from app.models.exchange import Exchange
+from app.models.http import HttpSession
 from app.models.patience import STOPPING, TimeLimits
 from app.models.port import ModelCallError, ModelReply, ModelRequest, TextChunk
 from app.models.stream_reading import StreamReading
@@ -49,7 +50,9 @@ class HttpAdapter:
                 reading = StreamReading(wire, self._name)
                 while not reading.over:
                     text = reading.take(await _more(exchange, wire))
-                    exchange.patience.begun, exchange.patience.finished = wire.begun, wire.finished
+                    exchange.patience.begun = wire.begun
+                    if wire.finished:
+                        exchange.patience.finish()
                     if text:
                         exchange.patience.delivered = True
                         yield TextChunk(text)

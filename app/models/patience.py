@@ -18,7 +18,7 @@ class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
     idle_s: float = 25.0
     """Silence between chunks, once the model has begun."""
     tail_s: float = 2.0
-    """Silence after the finish reason, when only usage and a terminator may still come."""
+    """After the finish reason, when only usage and a terminator may still come."""
     call_s: float = 600.0
     first_content_s: float | None = None
     """Replaces the limit that a request brings, where it brings one."""
@@ -40,15 +40,17 @@ class Patience:
         """The model has produced something; preamble does not count."""
         self.delivered = False
         """Some text was handed on."""
-        self.finished = False
+        self._tail_ends = math.inf
+
+    def finish(self) -> None:
         """The finish reason was seen: nothing that matters can be missing."""
+        self._tail_ends = min(self._tail_ends, self._now() + self._limits.tail_s)
 
     def until(self) -> float:
         """When the wait that begins now has been too long, on the loop's clock."""
-        if not self.begun:
+        if not self.begun and self._tail_ends == math.inf:
             return min(self._call_ends, self._first_content_due)
-        idle_s = self._limits.tail_s if self.finished else self._limits.idle_s
-        return min(self._call_ends, self._now() + idle_s)
+        return min(self._call_ends, self._tail_ends, self._now() + self._limits.idle_s)
 
     def left(self) -> float:
         """Seconds until the wait that begins now has been too long."""

@@ -106,6 +106,7 @@ async def test_after_the_finish_reason_the_wait_is_short(upstream: Upstream) -> 
     adapter = build("p", ProviderSettings(type="openai", base_url=f"{upstream.url}/v1"), http, {})
     async with asyncio.timeout(10):
         assert await streamed(adapter, asking("hangs-after-finish")) == HELLO
+        assert await streamed(adapter, asking("comments-after-finish")) == HELLO
     await http.close()
 
 

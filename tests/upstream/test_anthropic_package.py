@@ -7,7 +7,7 @@ import pytest
 from anthropic import AsyncAnthropic
 from anthropic.types import Message, MessageParam, ThinkingBlock, ToolUseBlock
 
-from tests.upstream.behaviours import CLOCK, WEATHER
+from tests.upstream.answers import CLOCK, WEATHER
 from tests.upstream.server import Upstream
 
 ASK: list[MessageParam] = [{"role": "user", "content": "Hello?"}]

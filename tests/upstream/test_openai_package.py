@@ -5,7 +5,7 @@ import pytest
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionMessageParam
 
-from tests.upstream.behaviours import CLOCK, WEATHER
+from tests.upstream.answers import CLOCK, WEATHER
 from tests.upstream.server import Upstream
 
 ASK: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Hello?"}]
