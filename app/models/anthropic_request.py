@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
+from app.models.answer_schema import in_words, narrowed
 from app.models.kept_blocks import kept
 from app.models.port import ModelRequest, ToolSpec
 from app.models.transcript import arguments_object, with_wire_ids
@@ -26,12 +27,13 @@ def body_of(provider: str, request: ModelRequest, *, stream: bool, max_tokens: i
     }
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-    if request.response_schema is not None:
-        schema = {"type": "json_schema", "schema": request.response_schema}
-        body["output_config"] = {**(body.get("output_config") or {}), "format": schema}
+    schema = None if request.response_schema is None else narrowed(request.response_schema)
+    if schema is not None:
+        answer = {"type": "json_schema", "schema": schema}
+        body["output_config"] = {**(body.get("output_config") or {}), "format": answer}
     options = request.options
     for field, value in (
-        ("system", _instructions(request) or None),
+        ("system", _instructions(request, told_schema=schema is not None) or None),
         ("temperature", options.temperature),
         ("top_p", options.top_p),
         ("max_tokens", options.max_output_tokens),
@@ -42,9 +44,11 @@ def body_of(provider: str, request: ModelRequest, *, stream: bool, max_tokens: i
     return body
 
 
-def _instructions(request: ModelRequest) -> str:
-    """Instructions have one place only, outside of the conversation."""
-    told = (message.content for message in request.messages if isinstance(message, SystemMessage))
+def _instructions(request: ModelRequest, *, told_schema: bool) -> str:
+    """Instructions have one place only, outside of the conversation. A schema may have to be one of them."""
+    told = [message.content for message in request.messages if isinstance(message, SystemMessage)]
+    if request.response_schema is not None and not told_schema:
+        told.append(in_words(request.response_schema))
     return "\n\n".join(text for text in (request.instructions, *told) if text.strip())
 
 

@@ -59,7 +59,7 @@ def test_instructions_stand_outside_of_the_conversation_and_a_limit_is_always_gi
         instructions="You help.",
         tools=(tool,),
         options=options,
-        response_schema={"type": "object"},
+        response_schema={"type": "string", "maxLength": 5},
         provider_settings={"model": "x", "stream": True, "messages": [], "output_config": {"effort": "low"}},
     )
     assert body_of(request) == {
@@ -70,13 +70,22 @@ def test_instructions_stand_outside_of_the_conversation_and_a_limit_is_always_gi
         "tools": [{"name": "get", "description": "It gets.", "input_schema": {"type": "object"}}],
         "output_config": {
             "effort": "low",
-            "format": {"type": "json_schema", "schema": {"type": "object"}},
+            "format": {"type": "json_schema", "schema": {"type": "string"}},
         },
         "temperature": 0.5,
         "top_p": 0.9,
         "max_tokens": 99,
         "stop_sequences": ["END"],
     }
+
+
+def test_a_schema_that_this_wire_cannot_hold_becomes_an_instruction() -> None:
+    """CHAIN-5: the answer's form is asked for on every link, in one way or the other."""
+    schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+    body = body_of(msgspec.structs.replace(ASKED, instructions="You help.", response_schema=schema))
+    assert "output_config" not in body
+    assert body["system"].startswith("You help.\n\n")
+    assert body["system"].endswith('{"type":"object","additionalProperties":{"type":"integer"}}')
 
 
 @pytest.mark.parametrize(
