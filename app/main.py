@@ -19,6 +19,9 @@ from app.db.pool import closing_pool, connect, is_pooled
 from app.http.application import bind, build_application, listen
 from app.http.services import About, Services
 from app.identity import new_host_id
+from app.keys.keyring import Keyring
+from app.keys.last_used import LastUsed
+from app.keys.store import KeyStore
 from app.metrics import Metrics
 from app.models.adapters import build
 from app.models.circuits import Circuits
@@ -108,6 +111,10 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         supervisor = Supervisor(runs)
         roster = Roster(supervisor, metrics)
         stack.push_async_callback(roster.stop)
+        keys = KeyStore(pool)
+        last_used = LastUsed(keys.note_use)
+        noting = asyncio.create_task(last_used.run(), name="last use of keys")
+        stack.push_async_callback(_cancelled, noting)
         services = Services(
             runs=RunService(catalog=catalog, bench=bench, runs=runs, roster=roster, supervisor=supervisor),
             log=event_log,
@@ -117,6 +124,11 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             providers=tuple(sorted(settings.providers)),
             catalog=catalog,
             metrics=metrics,
+            keys=keys,
+            keyring=Keyring(keys.usable, settings.auth.cache_ttl),
+            last_used=last_used,
+            auth=settings.auth,
+            rate_limit=settings.rate_limit,
             server=settings.server,
             recording=settings.recording,
             about=About(
@@ -129,7 +141,9 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         url = await stack.enter_async_context(listen(build_application(services), listener))
         watching = asyncio.create_task(event_log.watch(), name="event log")
         stack.push_async_callback(_cancelled, watching)
-        yield Host(url=url, services=services, bench=bench, roster=roster, parts=(projecting, watching))
+        yield Host(
+            url=url, services=services, bench=bench, roster=roster, parts=(projecting, watching, noting)
+        )
 
 
 @asynccontextmanager

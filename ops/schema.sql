@@ -90,6 +90,21 @@ BEGIN
                                    TABLE = TG_TABLE_NAME, CONSTRAINT = TG_NAME;
 END $$;
 
+CREATE TABLE public.api_keys (
+    key_id uuid NOT NULL,
+    tenant_id text NOT NULL,
+    name text NOT NULL,
+    prefix text NOT NULL,
+    digest bytea NOT NULL,
+    scopes text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    CONSTRAINT api_keys_some_scope CHECK ((cardinality(scopes) > 0)),
+    CONSTRAINT api_keys_whole_digest CHECK ((octet_length(digest) = 32))
+);
+
 CREATE TABLE public.notification_tracking (
     application_name text NOT NULL,
     notification_id bigint NOT NULL
@@ -207,6 +222,12 @@ CREATE TABLE public.tool_calls (
 
 ALTER TABLE ONLY public.stored_events ALTER COLUMN notification_id SET DEFAULT nextval('public.stored_events_notification_id_seq'::regclass);
 
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_one_prefix UNIQUE (prefix);
+
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_one_row PRIMARY KEY (key_id);
+
 ALTER TABLE ONLY public.notification_tracking
     ADD CONSTRAINT notification_tracking_one_position PRIMARY KEY (application_name);
 
@@ -227,6 +248,8 @@ ALTER TABLE ONLY public.stored_events
 
 ALTER TABLE ONLY public.tool_calls
     ADD CONSTRAINT tool_calls_one_row PRIMARY KEY (run_id, ordinal);
+
+CREATE INDEX api_keys_newest ON public.api_keys USING btree (tenant_id, created_at DESC, key_id DESC);
 
 CREATE INDEX runs_by_agent ON public.runs USING btree (tenant_id, agent, created_at DESC, run_id DESC);
 

@@ -8,11 +8,14 @@ from contextlib import asynccontextmanager, suppress
 
 from aiohttp import web
 
+from app.http.auth import GATEKEEPER, Gatekeeper, authenticate
 from app.http.display import encode
 from app.http.host import get_root
-from app.http.middleware import is_loopback, observe, serve_local, stamp, tell_problems
+from app.http.locality import is_loopback
+from app.http.middleware import observe, stamp, tell_problems
 from app.http.openapi import describe
 from app.http.probes import PROBES, Probes
+from app.http.rate_limit import RateLimiter
 from app.http.route import add_routes
 from app.http.routes import ROUTES
 from app.http.services import DESCRIPTION, SERVICES, STREAMS, Services
@@ -28,11 +31,14 @@ def build_application(services: Services) -> web.Application:
     """Everything but the port."""
     server = services.server
     application = web.Application(
-        middlewares=(observe, tell_problems, serve_local), client_max_size=server.max_body_bytes
+        middlewares=(observe, tell_problems, authenticate), client_max_size=server.max_body_bytes
     )
     application[SERVICES] = services
     services.metrics.build_info.labels(services.about.version, services.about.python).set(1)
     application[STREAMS] = OpenStreams(server.sse_keepalive, services.metrics.sse_streams)
+    application[GATEKEEPER] = Gatekeeper(
+        services.keyring, services.last_used.note, services.auth, RateLimiter(services.rate_limit)
+    )
     application[PROBES] = Probes.of(services)
     application[DESCRIPTION] = encode(describe(ROUTES, prefix=server.prefix, version=services.about.version))
     application.on_response_prepare.append(stamp)
@@ -46,7 +52,7 @@ def build_application(services: Services) -> web.Application:
 def bind(server: ServerSettings) -> socket.socket:
     """Take the port, but no connection yet. Raise OSError, naming the address, for one that cannot be had."""
     if not is_loopback(server.host):
-        log.warning("http.exposed", extra={"host": server.host, "served": "loopback clients only"})
+        log.info("http.exposed", extra={"host": server.host, "served": "clients with a key"})
     family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

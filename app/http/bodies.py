@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from app.http.errors import BadBody, BadQuery, FieldError
+from app.keys.key import Scope
 from app.supervision.run_service import StartRequest
 from domain.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from domain.run import RunStatus
@@ -18,6 +19,8 @@ _MESSAGE_OF_ROLE: dict[str, Callable[..., Message]] = {
     "user": UserMessage,
     "assistant": AssistantMessage,
 }
+
+_TEN_YEARS_S = 3653 * 86400
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,6 +80,20 @@ class CancelBody(Body, frozen=True, kw_only=True):
     """Recorded with the run."""
 
 
+class CreateKeyBody(Body, frozen=True, kw_only=True):
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    """What the key is for, in the words of whoever makes it."""
+    scopes: Annotated[frozenset[Scope], Meta(min_length=1)] = frozenset((Scope.READ, Scope.RUN))
+    expires_in: Annotated[int, Meta(gt=0, le=_TEN_YEARS_S)] | UnsetType = UNSET
+    """Seconds from now; left out, it never expires."""
+
+    def printable_name(self) -> str:
+        """Raise BadBody."""
+        if not self.name.isprintable():
+            raise _wrong("name", "must be printable")
+        return self.name
+
+
 Moment = Annotated[datetime, Meta(tz=True)]
 """A point in time as RFC 3339 writes it, with its offset from UTC; or in seconds since 1970."""
 
@@ -109,6 +126,13 @@ class EventsQuery(Body, frozen=True, kw_only=True):
     """The sequence of the last event that the client has; what follows it is sent."""
     take: int | UnsetType = UNSET
     """In the JSON answer: at most so many events, clamped to 1..200. All of them when it is left out."""
+
+
+class ListQuery(Body, frozen=True, kw_only=True):
+    """The part of a list that is wanted. `take` is clamped to 1..200 (HTTP-2)."""
+
+    skip: int = 0
+    take: int = 50
 
 
 class StatsQuery(Body, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Refusals that only HTTP knows: wrong bodies, wrong types, callers that are not served."""
 
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 import msgspec
@@ -19,6 +20,9 @@ class Refused(TraconError):
 
     status: ClassVar[int] = 400
     code = "bad_request"
+    headers: Mapping[str, str] = {}
+    """What the answer says besides."""
+    retry_after_s: float | None = None
 
     def __init__(self, message: str, *errors: FieldError) -> None:
         super().__init__(message)
@@ -43,11 +47,40 @@ class NoSuchRun(NotFound):
     code = "run_not_found"
 
 
-class NotServed(Refused):
-    """The caller may not be served. Call from the service's own machine."""
+class Unauthenticated(Refused):
+    """Nobody knows who asks. Send a key that is in force, or call from the service's own machine."""
+
+    status = 401
+    code = "unauthenticated"
+
+    def __init__(self, message: str, *, presented: bool) -> None:
+        super().__init__(message)
+        error = ', error="invalid_token"' if presented else ""
+        self.headers = {"WWW-Authenticate": f'Bearer realm="tracon"{error}'}
+
+
+class ScopeMissing(Refused):
+    """The key is not for this. Use one with the scope that is named."""
 
     status = 403
-    code = "not_served"
+    code = "scope_missing"
+
+    def __init__(self, scope: str, held: Iterable[str]) -> None:
+        super().__init__(f"This needs a key with the scope {scope}; this one has {', '.join(sorted(held))}.")
+        self.headers = {
+            "WWW-Authenticate": f'Bearer realm="tracon", error="insufficient_scope", scope="{scope}"'
+        }
+
+
+class RateLimited(Refused):
+    """The tenant sends more than `rate_limit` allows. Nothing was begun; come again after the wait."""
+
+    status = 429
+    code = "rate_limited"
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__("This tenant sends more requests than rate_limit allows.")
+        self.retry_after_s = retry_after_s
 
 
 class NotAcceptable(Refused):

@@ -1,9 +1,7 @@
-"""What happens around every handler: a request id, a count, problems for errors, and who is served at all."""
+"""What happens around every handler: a request id, a count, and problems for errors."""
 
 import logging
 import re
-from collections.abc import Mapping
-from ipaddress import ip_address
 from time import perf_counter
 from uuid import uuid4
 
@@ -11,7 +9,7 @@ from aiohttp import ClientConnectionResetError, web
 from aiohttp.typedefs import Handler
 
 from app import logs
-from app.http.errors import NotServed
+from app.http.errors import Refused
 from app.http.problems import is_crash, problem_of, response_of
 from app.http.request_keys import REQUEST_ID, RUN_ID, STREAMING
 from app.http.services import services_of
@@ -20,7 +18,6 @@ log = logging.getLogger(__name__)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-IP")
 CLIENT_GONE = 499
 """What is counted when a client hangs up before its answer."""
 
@@ -50,19 +47,13 @@ async def tell_problems(request: web.Request, handler: Handler) -> web.StreamRes
         if is_crash(error):
             log.exception("request.crashed")
         response = response_of(problem_of(error), request)
+        if isinstance(error, Refused):
+            response.headers.update(error.headers)
         if isinstance(error, web.HTTPMethodNotAllowed):
             response.headers["Allow"] = ",".join(sorted(error.allowed_methods))
         if request.body_exists and not request.content.at_eof():
             response.force_close()  # what is left of the body is not worth reading
         return response
-
-
-@web.middleware
-async def serve_local(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Without credentials only this machine is served (HTTP-4)."""
-    if not is_local(request.remote, request.headers):
-        raise NotServed("Without credentials only clients on the service's own machine are served.")
-    return await handler(request)
 
 
 async def stamp(request: web.Request, response: web.StreamResponse) -> None:
@@ -72,35 +63,6 @@ async def stamp(request: web.Request, response: web.StreamResponse) -> None:
     response.headers["Server"] = "tracon"
     if run_id := request.get(RUN_ID):
         response.headers["X-Run-Id"] = run_id
-
-
-def is_local(peer: str | None, headers: Mapping[str, str]) -> bool:
-    """Whether the client is on this machine: by its address, by what it calls us, and through no proxy.
-
-    A proxy on this machine speaks for others, and a web page elsewhere can make a browser here call this
-    address under the page's own name: both come from a loopback address.
-    """
-    if any(name in headers for name in _FORWARDED):
-        return False
-    return is_loopback(peer or "") and is_loopback(_host_name(headers.get("Host", "")))
-
-
-def _host_name(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
-
-
-def is_loopback(name: str) -> bool:
-    """An empty name is that of a Unix socket's client, or of one that does not say whom it calls."""
-    if not name or name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(name.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
 
 
 def _request_id(given: str | None) -> str:

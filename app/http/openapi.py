@@ -15,12 +15,19 @@ from app.http.route import Route
 Schema = dict[str, Any]
 
 _ABOUT = "Runs LLM agents reliably. Errors are RFC 9457 problems; `code` is stable and for machines."
-_ALWAYS = (400, 403, 500)
+_ALWAYS = (400, 500)
+_GUARDED = (401, 403, 429, 503)
+"""Also of every route that wants a key."""
 _STREAM = (
     "Server-sent events. `id` is the event's sequence, `event` its type, `data` a FrameView. Comments keep "
     "an idle stream open. It ends after the event that ends the run. A late failure is a frame `error` "
     "without an id; its data is a Problem. Last-Event-ID resumes on any host, without gap or repeat."
 )
+_KEY = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "An API key. Without auth.required, clients on the same machine may do without one.",
+}
 _LAST_EVENT_ID = {
     "name": "Last-Event-ID",
     "in": "header",
@@ -42,7 +49,7 @@ def describe(routes: Sequence[Route], *, prefix: str, version: str) -> Schema:
         "openapi": "3.1.0",
         "info": {"title": "Tracon", "version": version, "description": _ABOUT},
         "paths": paths,
-        "components": {"schemas": schemas.components},
+        "components": {"schemas": schemas.components, "securitySchemes": {"key": _KEY}},
     }
 
 
@@ -71,6 +78,8 @@ def _operation(route: Route, canonical: bool, schemas: _Schemas) -> Schema:
         "parameters": _parameters(route),
         "responses": _responses(route, schemas),
     }
+    if route.scope is not None:
+        operation["security"] = [{}, {"key": [route.scope.value]}]
     if route.body is not None:
         operation["requestBody"] = {
             "required": route.body_required,
@@ -111,7 +120,7 @@ def _responses(route: Route, schemas: _Schemas) -> Schema:
     problem = {PROBLEM: {"schema": schemas.of(Problem)}}
     told = {
         str(status): {"description": HTTPStatus(status).phrase, "content": problem}
-        for status in sorted({*_ALWAYS, *route.errors})
+        for status in sorted({*_ALWAYS, *(_GUARDED if route.scope else ()), *route.errors})
     }
     return {
         str(route.status): {"description": _description(route), "content": _content(route, schemas)},

@@ -61,7 +61,9 @@ def problem_of(error: Exception) -> Problem:
     """The problem that tells of this error. What is not an error of ours is a crash, and tells nothing."""
     match error:
         case Refused():
-            return problem(error.status, error.code, str(error), errors=error.errors)
+            return problem(
+                error.status, error.code, str(error), errors=error.errors, retry_after_s=error.retry_after_s
+            )
         case Unavailable():
             detail = _STORE_AWAY if error.code == "store_unavailable" else str(error)
             return problem(503, error.code, detail, retry_after_s=error.retry_after_s)

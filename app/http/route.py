@@ -7,6 +7,7 @@ from functools import partial
 from aiohttp import web
 
 from app.http.bodies import NoQuery
+from app.keys.key import Scope
 
 HandlerOf = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -20,6 +21,8 @@ class Route:
     answer: type | str
     """The type of the JSON answer, or the media type of an answer that is not JSON."""
     _: KW_ONLY
+    scope: Scope | None
+    """What a key must be for; None opens the route to everybody."""
     status: int = 200
     body: type | None = None
     body_required: bool = True
@@ -34,13 +37,27 @@ class Route:
 
 get = partial(Route, "GET")
 post = partial(Route, "POST")
+delete = partial(Route, "DELETE")
+
+_TABLE = web.AppKey("routes", dict[tuple[str, str], Route])
 
 
 def add_routes(application: web.Application, routes: Sequence[Route], prefix: str) -> None:
     """Each under the prefix; those that say so at the root as well. HEAD comes with GET."""
+    table = application[_TABLE] = {}
     for route in routes:
         for start in dict.fromkeys((prefix, "") if route.at_root else (prefix,)):
+            table[route.method, start + route.path] = route
             if route.method == "GET":
                 application.router.add_get(start + route.path, route.handler)
             else:
                 application.router.add_route(route.method, start + route.path, route.handler)
+
+
+def route_of(request: web.Request) -> Route | None:
+    """The row that the request has come to; None where it leads nowhere."""
+    resource = request.match_info.route.resource
+    if resource is None:
+        return None
+    method = "GET" if request.method == "HEAD" else request.method
+    return request.app[_TABLE].get((method, resource.canonical))

@@ -1,12 +1,21 @@
 """The whole API on one screen. The router and /openapi.json are both made from this table (HTTP-5)."""
 
 from app.http.agents import AgentList, get_agent, list_agents, start_run
-from app.http.bodies import CancelBody, EventsQuery, RunsQuery, StartRunBody, StatsQuery
+from app.http.api_keys import KeyList, NewKey, create_key, list_keys, revoke_key
+from app.http.bodies import (
+    CancelBody,
+    CreateKeyBody,
+    EventsQuery,
+    ListQuery,
+    RunsQuery,
+    StartRunBody,
+    StatsQuery,
+)
 from app.http.events import EventList, list_events
 from app.http.host import Health, Meta, get_meta, get_metrics, get_openapi, is_live, is_ready
 from app.http.models import ProviderList, get_health
 from app.http.outcomes import RunAnswer
-from app.http.route import Route, get, post
+from app.http.route import Route, delete, get, post
 from app.http.runs import (
     CancelAccepted,
     RunInput,
@@ -18,35 +27,51 @@ from app.http.runs import (
     list_tool_calls,
 )
 from app.http.stats import get_stats
+from app.keys.key import ApiKey, Scope
 from domain.agent import AgentDefinition
 from projections.read.runs import RunPage
 from projections.read.statistics import StatisticsReport
 from projections.run_record import RunRecord
 
+READ, RUN, ADMIN = Scope.READ, Scope.RUN, Scope.ADMIN
+OPEN = None
+"""For everybody: whoever asks whether the process lives has no key, and learns nothing else."""
+
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     post("/api/agents/{name}/run", start_run, "Start a run and stream its events", RunAnswer, streams=True,
-         body=StartRunBody, errors=(404, 406, 409, 413, 415, 422, 429, 501, 502, 503, 504)),
-    get("/api/agents", list_agents, "The agents that can be run", AgentList),
-    get("/api/agents/{name}", get_agent, "One agent", AgentDefinition, errors=(404,)),
+         scope=RUN, body=StartRunBody, errors=(404, 406, 409, 413, 415, 422, 429, 501, 502, 503, 504)),
+    get("/api/agents", list_agents, "The agents that can be run", AgentList, scope=READ),
+    get("/api/agents/{name}", get_agent, "One agent", AgentDefinition, scope=READ, errors=(404,)),
 
-    get("/api/runs", list_runs, "Runs, newest first", RunPage, query=RunsQuery, errors=(503,)),
-    get("/api/runs/{id}", get_run, "One run, as its events have it now", RunRecord, errors=(404, 503)),
+    get("/api/runs", list_runs, "Runs, newest first", RunPage, scope=READ, query=RunsQuery, errors=(503,)),
+    get("/api/runs/{id}", get_run, "One run, as its events have it now", RunRecord, scope=READ,
+        errors=(404, 503)),
     get("/api/runs/{id}/events", list_events, "A run's events from any place on, as JSON or as a stream",
-        EventList, streams=True, query=EventsQuery, errors=(404, 406, 503)),
-    get("/api/runs/{id}/input", get_input, "What a run was started with", RunInput, errors=(404, 503)),
-    get("/api/runs/{id}/tools", list_tool_calls, "A run's tool calls", ToolCallList, errors=(404, 503)),
-    post("/api/runs/{id}/cancel", cancel_run, "Ask a live run to stop", CancelAccepted, status=202,
+        EventList, streams=True, scope=READ, query=EventsQuery, errors=(404, 406, 503)),
+    get("/api/runs/{id}/input", get_input, "What a run was started with", RunInput, scope=READ,
+        errors=(404, 503)),
+    get("/api/runs/{id}/tools", list_tool_calls, "A run's tool calls", ToolCallList, scope=READ,
+        errors=(404, 503)),
+    post("/api/runs/{id}/cancel", cancel_run, "Ask a live run to stop", CancelAccepted, status=202, scope=RUN,
          body=CancelBody, body_required=False, errors=(404, 409, 413, 415, 503)),
 
-    get("/api/stats", get_stats, "Runs, tokens and cost by model, agent and status", StatisticsReport,
-        query=StatsQuery, errors=(503,)),
-    get("/api/models/health", get_health, "Providers and their circuits on this host", ProviderList),
-    get("/api/meta", get_meta, "What this host is", Meta),
+    get("/api/keys", list_keys, "The tenant's API keys, newest first", KeyList, scope=ADMIN, query=ListQuery,
+        errors=(503,)),
+    post("/api/keys", create_key, "Make an API key", NewKey, status=201, scope=ADMIN, body=CreateKeyBody,
+         errors=(413, 415, 503)),
+    delete("/api/keys/{id}", revoke_key, "Revoke an API key", ApiKey, scope=ADMIN, errors=(404, 503)),
 
-    get("/health/live", is_live, "Whether the process answers", Health, at_root=True),
-    get("/health/ready", is_ready, "Whether the store answers", Health, at_root=True, errors=(503,)),
-    get("/metrics", get_metrics, "Prometheus series of this host", "text/plain", at_root=True),
-    get("/openapi.json", get_openapi, "This description", "application/json", at_root=True),
+    get("/api/stats", get_stats, "Runs, tokens and cost by model, agent and status", StatisticsReport,
+        scope=READ, query=StatsQuery, errors=(503,)),
+    get("/api/models/health", get_health, "Providers and their circuits on this host", ProviderList,
+        scope=READ),
+    get("/api/meta", get_meta, "What this host is", Meta, scope=READ),
+
+    get("/health/live", is_live, "Whether the process answers", Health, scope=OPEN, at_root=True),
+    get("/health/ready", is_ready, "Whether the store answers", Health, scope=OPEN, at_root=True,
+        errors=(503,)),
+    get("/metrics", get_metrics, "Prometheus series of this host", "text/plain", scope=READ, at_root=True),
+    get("/openapi.json", get_openapi, "This description", "application/json", scope=READ, at_root=True),
 )
 # fmt: on

@@ -10,14 +10,17 @@ import msgspec
 from aiohttp import web
 from msgspec import Meta
 
+from app.http.request_keys import PRINCIPAL
 from app.http.sse import OpenStreams
+from app.keys.keyring import Keyring
+from app.keys.last_used import LastUsed
+from app.keys.store import KeyStore
 from app.metrics import Metrics
 from app.models.circuits import Circuits
 from app.registry import Catalog
-from app.settings import RecordingSettings, ServerSettings
+from app.settings import AuthSettings, RateLimitSettings, RecordingSettings, ServerSettings
 from app.store.event_log import EventLog
 from app.supervision.run_service import RunService
-from domain.ids import DEFAULT_TENANT
 from projections.views import Views
 
 
@@ -47,6 +50,11 @@ class Services:
     providers: tuple[str, ...]
     """Names of all that are configured, in order."""
     metrics: Metrics
+    keys: KeyStore
+    keyring: Keyring
+    last_used: LastUsed
+    auth: AuthSettings
+    rate_limit: RateLimitSettings
     server: ServerSettings
     recording: RecordingSettings
     about: About
@@ -63,5 +71,5 @@ def services_of(request: web.Request) -> Services:
 
 
 def tenant_of(request: web.Request) -> str:
-    """Whose things this request may see. Until there are keys, everything is the default tenant's."""
-    return DEFAULT_TENANT
+    """Whose things this request may see: its key's tenant. Routes that are open to everybody have none."""
+    return request[PRINCIPAL].tenant

@@ -6,6 +6,7 @@ The sections are here. `Settings`, the whole of them, and `load_settings` come f
 from app.settings.durations import AnySeconds, Interval, PositiveSeconds, Seconds, parse_duration
 from app.settings.sections import (
     AgentGraphSettings,
+    AuthSettings,
     BrokenRelation,
     CancellationSettings,
     ChainSettings,
@@ -14,6 +15,7 @@ from app.settings.sections import (
     IdempotencySettings,
     ModelConcurrencySettings,
     PricingSettings,
+    RateLimitSettings,
     RecordingSettings,
     ResponseCacheSettings,
     RunContinuationSettings,
@@ -30,6 +32,7 @@ from app.settings.sections import (
 __all__ = [
     "AgentGraphSettings",
     "AnySeconds",
+    "AuthSettings",
     "BrokenRelation",
     "CancellationSettings",
     "ChainSettings",
@@ -40,6 +43,7 @@ __all__ = [
     "ModelConcurrencySettings",
     "PositiveSeconds",
     "PricingSettings",
+    "RateLimitSettings",
     "RecordingSettings",
     "ResponseCacheSettings",
     "RunContinuationSettings",

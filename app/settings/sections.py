@@ -42,6 +42,24 @@ class ServerSettings(Section, frozen=True, kw_only=True):
             raise BrokenRelation("prefix", f"{self.prefix!r} must start with a slash and not end with one")
 
 
+class AuthSettings(Section, frozen=True, kw_only=True):
+    """Who is served (HTTP-4)."""
+
+    required: bool = False
+    """Whether clients on the service's own machine need a key too."""
+    cache_ttl: PositiveSeconds = 5.0
+    """How long a host may go by what it knows of a key. A revocation acts everywhere within this time."""
+
+
+class RateLimitSettings(Section, frozen=True, kw_only=True):
+    """What one tenant may send to one host."""
+
+    requests_per_second: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """None: no limit."""
+    burst: Count | None = None
+    """How many requests may come at once after a quiet time; none: one second's worth."""
+
+
 class StoreSettings(Section, frozen=True, kw_only=True):
     outage_patience: Seconds = 30.0
     """How long a live run holds when the store cannot be reached, before it ends (EVENT-8)."""

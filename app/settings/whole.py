@@ -8,6 +8,7 @@ from app.models.provider_settings import ProviderSettings
 from app.settings.profiles import Profile
 from app.settings.sections import (
     AgentGraphSettings,
+    AuthSettings,
     BrokenRelation,
     CancellationSettings,
     ChainSettings,
@@ -16,6 +17,7 @@ from app.settings.sections import (
     IdempotencySettings,
     ModelConcurrencySettings,
     PricingSettings,
+    RateLimitSettings,
     RecordingSettings,
     ResponseCacheSettings,
     RunContinuationSettings,
@@ -38,6 +40,8 @@ class Settings(Section, frozen=True, kw_only=True):
     dsn: str | None = None
     """The database to use instead of an embedded one. May hold a password: never log it."""
     server: ServerSettings = ServerSettings()
+    auth: AuthSettings = AuthSettings()
+    rate_limit: RateLimitSettings = RateLimitSettings()
     store: StoreSettings = StoreSettings()
     recording: RecordingSettings = RecordingSettings()
     turn: TurnSettings = TurnSettings()

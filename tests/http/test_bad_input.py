@@ -110,8 +110,8 @@ CASES: list[tuple[str, str, dict[str, Any], int, str, str | None]] = [
     ("GET", "/elsewhere", {}, 404, "no_such_route", None),
     ("GET", RUN, {}, 405, "method_not_allowed", None),
     ("DELETE", NOBODY, {}, 405, "method_not_allowed", None),
-    ("GET", "/tracon/api/meta", {"headers": {"X-Forwarded-For": "10.0.0.7"}}, 403, "not_served", None),
-    ("GET", "/tracon/api/meta", {"headers": {"Host": "evil.example"}}, 403, "not_served", None),
+    ("GET", "/tracon/api/meta", {"headers": {"X-Forwarded-For": "10.0.0.7"}}, 401, "unauthenticated", None),
+    ("GET", "/tracon/api/meta", {"headers": {"Host": "evil.example"}}, 401, "unauthenticated", None),
 ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.http.middleware import is_local
+from app.http.locality import is_local
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""API keys: who may call the service, for which tenant, and for what."""
