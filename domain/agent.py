@@ -67,6 +67,8 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """A tool that a turn must have called with success (CHAIN-9)."""
     response_schema: dict[str, Any] | None = None
     """A JSON schema that the answer must meet (CHAIN-9)."""
+    max_length_continuations: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """In place of `turn.max_length_continuations`, for this agent (CHAIN-8)."""
 
     @property
     def links(self) -> tuple[Link, ...]:

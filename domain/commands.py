@@ -11,6 +11,7 @@ from domain.failure import CallFailure, FailureClass, RunError
 from domain.ids import RunId
 from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, Message, Usage
+from domain.submission import Origin, Overrides
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +30,8 @@ class CreateRun(Command, frozen=True, kw_only=True):
     depth: int = 0
     continued_from_run_id: RunId | None = None
     streaming: bool = False
+    overrides: Overrides | None = None
+    origin: Origin | None = None
 
 
 class StartRun(Command, frozen=True, kw_only=True):

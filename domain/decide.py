@@ -104,6 +104,8 @@ def _create(run: Run, command: CreateRun) -> list[e.RunEvent]:
             depth=command.depth,
             continued_from_run_id=command.continued_from_run_id,
             streaming=command.streaming,
+            overrides=command.overrides,
+            origin=command.origin,
         )
     ]
 

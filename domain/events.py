@@ -15,6 +15,7 @@ from domain.agent import AgentDefinition, Link
 from domain.failure import CallFailure, ErrorClass, FailureClass
 from domain.ids import RunId, StreamId, Version
 from domain.messages import AssistantMessage, Message, Usage
+from domain.submission import Origin, Overrides
 
 
 class RunKind(StrEnum):
@@ -67,6 +68,8 @@ class RunCreated(Event, frozen=True, kw_only=True, tag="run.created.v1"):
     depth: int = 0
     continued_from_run_id: RunId | None = None
     streaming: bool = False
+    overrides: Overrides | None = None
+    origin: Origin | None = None
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started.v1"):
@@ -267,6 +270,18 @@ class RunCancelled(Event, frozen=True, kw_only=True, tag="run.cancelled.v1"):
     reason: str = ""
 
 
+class SessionOpened(Event, frozen=True, kw_only=True, tag="session.opened.v1"):
+    """A conversation was begun before its first turn: by itself, or to go on from the end of a run.
+
+    `messages` are the history that it begins with.
+    """
+
+    session_id: str
+    metadata: dict[str, str] = {}
+    messages: tuple[Message, ...] = ()
+    continues_run_id: RunId | None = None
+
+
 class SessionTurnAdded(Event, frozen=True, kw_only=True, tag="session.turn-added.v1"):
     """A run's turn became part of its conversation, in the same append as the run's end."""
 
@@ -297,7 +312,7 @@ RunEvent = (
     | RunFailed
     | RunCancelled
 )
-SessionEvent = SessionTurnAdded
+SessionEvent = SessionOpened | SessionTurnAdded
 AnyEvent = RunEvent | SessionEvent
 
 E_co = TypeVar("E_co", bound=Event, covariant=True)

@@ -20,7 +20,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def evolve(session: Session, event: SessionEvent) -> Session:
-    """Fold one turn in."""
+    """Fold what the session begins with, or one more turn, in."""
     return Session(version=Version(session.version + 1), messages=(*session.messages, *event.messages))
 
 

@@ -40,9 +40,10 @@ class RunActor(Actor[Cancel | PenLost]):
         super().__init__()
         self._live = live
         self._bench = bench
+        own = definition.max_length_continuations
         self._limits = TurnLimits(
             max_steps=bench.turn.max_steps,
-            max_length_continuations=bench.turn.max_length_continuations,
+            max_length_continuations=bench.turn.max_length_continuations if own is None else own,
             max_nudges=bench.turn.max_nudges,
         )
         self._lacking = lacking_of(definition)

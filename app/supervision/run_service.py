@@ -28,6 +28,7 @@ from domain.messages import Message
 from domain.parameters import instantiate
 from domain.run import Run, evolve
 from domain.session import Session
+from domain.submission import Origin, Overrides, overridden
 
 # A new submission waits this long for a store that has just gone before it is refused (EVENT-8).
 ADMISSION_PATIENCE_S = 2.0
@@ -42,6 +43,8 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     parameters: dict[str, Any] = {}
     streaming: bool = False
+    overrides: Overrides | None = None
+    origin: Origin | None = None
     run_id: RunId | None = None
     """The run's id, where the caller had to know it before; it must be a new one."""
     alongside: tuple[Change, ...] = ()
@@ -76,7 +79,8 @@ class RunService:
         Raise AgentNotFound, BadParameter, StoreUnavailable, or VersionConflict where a stream alongside had
         moved; then nothing was begun.
         """
-        definition = instantiate(self._catalog.agent(request.agent), request.parameters)
+        agent = instantiate(self._catalog.agent(request.agent), request.parameters)
+        definition = overridden(agent, request.overrides)
         session = await load_session(self._bench.log, request.tenant, request.session_id)
         run, events = self._opened(request, definition, session)
         change = Change(
@@ -114,6 +118,8 @@ class RunService:
             parameters=request.parameters,
             session_id=request.session_id,
             streaming=request.streaming,
+            overrides=request.overrides,
+            origin=request.origin,
         )
         start = StartRun(host=self._bench.host, definition=definition, session_version=session.version)
         for command in (create, start):

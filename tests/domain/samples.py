@@ -30,6 +30,7 @@ from domain.events import (
     RunFailed,
     RunKind,
     RunStarted,
+    SessionOpened,
     SessionTurnAdded,
     TextDelta,
     ToolAnswered,
@@ -52,6 +53,7 @@ from domain.messages import (
     Usage,
     UserMessage,
 )
+from domain.submission import Origin, Overrides
 
 _ROOT, _PARENT, _BEFORE = (RunId(UUID(int=number)) for number in (1, 2, 3))
 _PRIMARY, _BACKUP = Link(provider="primary", model="small"), Link(provider="backup", model="big")
@@ -89,6 +91,7 @@ _DELIVERS = AgentDefinition(
     deliverable_tool="get_order",
     response_schema={"type": "object"},
 )
+_BOUNDED = AgentDefinition(name="support", provider="primary", model="small", max_length_continuations=0)
 _FAILURE = CallFailure(
     kind=FailureKind.STATUS,
     message="Rate limit reached",
@@ -112,8 +115,21 @@ SAMPLES: dict[str, Event] = {
         continued_from_run_id=_BEFORE,
         streaming=True,
     ),
+    "run.created.v1+asked": RunCreated(
+        tenant="acme",
+        kind=RunKind.AGENT,
+        agent="support",
+        input=_CONVERSATION,
+        overrides=Overrides(
+            options=ModelOptions(temperature=0.5),
+            response_schema={"type": "object"},
+            instructions="In German.",
+        ),
+        origin=Origin(api="openai.responses", echo={"store": True}),
+    ),
     "run.started.v1": RunStarted(host="host-1", definition=_DEFINITION, session_version=4),
     "run.started.v1+deliverable": RunStarted(host="host-1", definition=_DELIVERS, session_version=4),
+    "run.started.v1+continuations": RunStarted(host="host-1", definition=_BOUNDED),
     "model-call.started.v1": ModelCallStarted(step=2, attempt=3, provider="primary", model="small"),
     "model-call.queued.v1": ModelCallQueued(step=2, attempt=3, provider="primary", model="small"),
     "text.delta.v1": TextDelta(step=2, text="It ships \u2708"),
@@ -206,6 +222,9 @@ SAMPLES: dict[str, Event] = {
         refunded=True,
     ),
     "run.cancelled.v1": RunCancelled(reason="too slow"),
+    "session.opened.v1": SessionOpened(
+        session_id="conv_1", metadata={"topic": "orders"}, messages=_CONVERSATION, continues_run_id=_BEFORE
+    ),
     "session.turn-added.v1": SessionTurnAdded(run_id=_ROOT, messages=_CONVERSATION),
 }
 

@@ -26,6 +26,7 @@ _LEAVES: Mapping[Any, st.SearchStrategy[Any]] = {
     float: st.floats(allow_nan=False, allow_infinity=False),
     str: st.text(),
     NoneType: st.none(),
+    Any: _JSON_VALUES,
     UUID: st.uuids(),
     Decimal: _AMOUNTS,
     msgspec.Raw: _JSON_VALUES.map(lambda value: msgspec.Raw(msgspec.json.encode(value))),
@@ -70,7 +71,7 @@ _OF_ORIGIN: Mapping[Any, Callable[[tuple[Any, ...]], st.SearchStrategy[Any]]] = 
     Union: _either,
     UnionType: _either,
     tuple: lambda args: st.lists(of_type(args[0]), max_size=3).map(tuple),
-    dict: lambda args: st.dictionaries(st.text(), _JSON_VALUES, max_size=3),
+    dict: lambda args: st.dictionaries(st.text(), of_type(args[1]), max_size=3),
 }
 
 EVENT_TYPES: tuple[type[Event], ...] = get_args(AnyEvent)
