@@ -141,7 +141,7 @@ def after(
 
 
 def _carried_on(state: ChainState, failure_class: FailureClass, failure: CallFailure) -> NextLink | Stop:
-    """To the next link that fits. If there is none, the answer is cut (CHAIN-7) and the chain not exhausted."""
+    """To the next link that fits. Without one the answer is cut (CHAIN-7), the chain not exhausted."""
     moved = _moved_on(state, failure_class, failure, larger_window=False)
     return moved if isinstance(moved, NextLink) else _ended(state, failure_class, failure)
 
