@@ -11,6 +11,7 @@ from domain.failure import CallFailure, FailureClass, RunError
 from domain.ids import RunId
 from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, Message, Usage
+from domain.queueing import QueueSpec
 from domain.submission import Origin, Overrides
 
 
@@ -32,6 +33,7 @@ class CreateRun(Command, frozen=True, kw_only=True):
     streaming: bool = False
     overrides: Overrides | None = None
     origin: Origin | None = None
+    queue: QueueSpec | None = None
 
 
 class StartRun(Command, frozen=True, kw_only=True):
@@ -154,6 +156,18 @@ class CancelRun(Command, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class CancelQueuedRun(Command, frozen=True, kw_only=True):
+    """End a run that no worker has begun. Refused once one has: then its owner has to be asked."""
+
+    reason: str = ""
+
+
+class ExhaustAttempts(Command, frozen=True, kw_only=True):
+    """Give the run's job up: its last worker is gone, and it may have no other."""
+
+    attempts: int
+
+
 RunCommand = (
     CreateRun
     | StartRun
@@ -176,4 +190,6 @@ RunCommand = (
     | CompleteRun
     | FailRun
     | CancelRun
+    | CancelQueuedRun
+    | ExhaustAttempts
 )

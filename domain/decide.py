@@ -7,9 +7,11 @@ from domain import decide_tools as tools
 from domain import events as e
 from domain.commands import (
     BeginModelCall,
+    CancelQueuedRun,
     CancelRun,
     CompleteRun,
     CreateRun,
+    ExhaustAttempts,
     ExhaustChain,
     FailRun,
     Nudge,
@@ -24,9 +26,11 @@ from domain.commands import (
     StartRun,
     UseFallback,
 )
+from domain.failure import ErrorClass
 from domain.messages import flaw_in
 from domain.refusals import InvalidInput as InvalidInput
 from domain.refusals import OutOfTurn as OutOfTurn
+from domain.refusals import RunAlreadyBegun as RunAlreadyBegun
 from domain.refusals import RunAlreadyEnded as RunAlreadyEnded
 from domain.refusals import require
 from domain.run import ModelCall, Run, RunStatus
@@ -53,6 +57,8 @@ def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - o
             return chain.fail(run, error)
         case CancelRun():
             return [e.RunCancelled(reason=command.reason)]
+        case CancelQueuedRun() | ExhaustAttempts():
+            return _of_queue(run, command)
         case BeginModelCall() | RecordQueueing() | RecordText() | RecordReply() | RecordModelFailure():
             return _of_model(run, command)
         case RetryModelCall():
@@ -85,6 +91,31 @@ def _of_model(
             assert_never(command)
 
 
+def _of_queue(run: Run, command: CancelQueuedRun | ExhaustAttempts) -> list[e.RunEvent]:
+    match command:
+        case CancelQueuedRun(reason=reason):
+            if run.status is not RunStatus.QUEUED:
+                raise RunAlreadyBegun(run.id, run.status)
+            return [e.RunCancelled(reason=reason)]
+        case ExhaustAttempts(attempts=attempts):
+            return _exhaust(run, attempts)
+        case _:
+            assert_never(command)
+
+
+def _exhaust(run: Run, attempts: int) -> list[e.RunEvent]:
+    given_up = [] if run.attempts_exhausted else [e.JobAttemptsExhausted(attempts=attempts)]
+    if run.status is not RunStatus.QUEUED:
+        return [*given_up]
+    # What never began has no heartbeat, so reconciliation would leave it open for ever (RECON-2).
+    never_begun = e.RunFailed(
+        error=f"{attempts} workers took the run from its queue, and none came to begin it",
+        error_type="interrupted",
+        error_class=ErrorClass.INFRASTRUCTURE,
+    )
+    return [*given_up, never_begun]
+
+
 def _create(run: Run, command: CreateRun) -> list[e.RunEvent]:
     if run.created is not None:
         raise OutOfTurn(f"run {run.id} exists already")
@@ -106,13 +137,14 @@ def _create(run: Run, command: CreateRun) -> list[e.RunEvent]:
             streaming=command.streaming,
             overrides=command.overrides,
             origin=command.origin,
+            queue=command.queue,
         )
     ]
 
 
 def _start(run: Run, command: StartRun) -> list[e.RunEvent]:
     if run.status is not RunStatus.QUEUED:
-        raise OutOfTurn(f"run {run.id} is already {run.status}")
+        raise RunAlreadyBegun(run.id, run.status)
     return [
         e.RunStarted(
             host=command.host, definition=command.definition, session_version=command.session_version

@@ -15,6 +15,7 @@ from domain.agent import AgentDefinition, Link
 from domain.failure import CallFailure, ErrorClass, FailureClass
 from domain.ids import RunId, StreamId, Version
 from domain.messages import AssistantMessage, Message, Usage
+from domain.queueing import QueueSpec, ScheduleDefinition
 from domain.submission import Origin, Overrides
 
 
@@ -70,6 +71,8 @@ class RunCreated(Event, frozen=True, kw_only=True, tag="run.created.v1"):
     streaming: bool = False
     overrides: Overrides | None = None
     origin: Origin | None = None
+    queue: QueueSpec | None = None
+    """How it waits for a worker; None: the host that accepted it began it at once."""
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started.v1"):
@@ -270,6 +273,15 @@ class RunCancelled(Event, frozen=True, kw_only=True, tag="run.cancelled.v1"):
     reason: str = ""
 
 
+class JobAttemptsExhausted(Event, frozen=True, kw_only=True, tag="job.attempts-exhausted.v1"):
+    """The queue gave the run's job up: so many workers had it, and none brought it to an end (JOB-1).
+
+    A run that had begun stays open: closing it is for reconciliation.
+    """
+
+    attempts: int
+
+
 class SessionOpened(Event, frozen=True, kw_only=True, tag="session.opened.v1"):
     """A conversation was begun before its first turn: by itself, or to go on from the end of a run.
 
@@ -287,6 +299,60 @@ class SessionTurnAdded(Event, frozen=True, kw_only=True, tag="session.turn-added
 
     run_id: RunId
     messages: tuple[Message, ...]
+
+
+class ScheduleDefined(Event, frozen=True, kw_only=True, tag="schedule.defined.v1"):
+    """The schedule is this from now on, whatever it was. Without `next_due` it will never fire."""
+
+    definition: ScheduleDefinition
+    next_due: datetime | None = None
+
+
+class SchedulePaused(Event, frozen=True, kw_only=True, tag="schedule.paused.v1"):
+    """Due times pass by until it is resumed. They do not count as missed."""
+
+
+class ScheduleResumed(Event, frozen=True, kw_only=True, tag="schedule.resumed.v1"):
+    """It fires again, from `next_due` on."""
+
+    next_due: datetime | None = None
+
+
+class ScheduleFired(Event, frozen=True, kw_only=True, tag="schedule.fired.v1"):
+    """A due time had its run, in the same append. No other host can fire it again: it was this stream's next.
+
+    `missed_since`: the run also stands for the due times from then on that nobody fired.
+    """
+
+    due: datetime
+    run_id: RunId
+    next_due: datetime | None = None
+    missed_since: datetime | None = None
+
+
+class ScheduleSkipped(Event, frozen=True, kw_only=True, tag="schedule.skipped.v1"):
+    """Nobody was there to fire these due times, from the first to the last, and they get no run."""
+
+    due: datetime
+    until: datetime
+    next_due: datetime | None = None
+
+
+class ScheduleTriggered(Event, frozen=True, kw_only=True, tag="schedule.triggered.v1"):
+    """Somebody asked for a run out of turn. Due times do not change by it."""
+
+    run_id: RunId
+
+
+class ScheduleRemoved(Event, frozen=True, kw_only=True, tag="schedule.removed.v1"):
+    """There is no such schedule any more. Its name is free."""
+
+
+class BatchCreated(Event, frozen=True, kw_only=True, tag="batch.created.v1"):
+    """Runs that were submitted together, each created in the same append. Item n is `runs[n]`."""
+
+    agent: str
+    runs: tuple[RunId, ...]
 
 
 RunEvent = (
@@ -311,9 +377,20 @@ RunEvent = (
     | RunCompleted
     | RunFailed
     | RunCancelled
+    | JobAttemptsExhausted
 )
 SessionEvent = SessionOpened | SessionTurnAdded
-AnyEvent = RunEvent | SessionEvent
+ScheduleEvent = (
+    ScheduleDefined
+    | SchedulePaused
+    | ScheduleResumed
+    | ScheduleFired
+    | ScheduleSkipped
+    | ScheduleTriggered
+    | ScheduleRemoved
+)
+BatchEvent = BatchCreated
+AnyEvent = RunEvent | SessionEvent | ScheduleEvent | BatchEvent
 
 E_co = TypeVar("E_co", bound=Event, covariant=True)
 

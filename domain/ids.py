@@ -11,6 +11,8 @@ DEFAULT_TENANT = "default"
 
 # Fixed for ever: a session's stream id is computed from its name, never looked up.
 _SESSIONS = UUID("5d1f7a86-6c0e-5b0e-9a55-0d6a2e1f4c11")
+_SCHEDULES = UUID("0b7c1c52-3f0e-5c7d-8d37-54b1b1d86a02")
+_DELIVERIES = UUID("c6a2f0de-9a41-5e0f-b2c8-7d1c9a3e5f43")
 
 
 def run_stream(run_id: RunId) -> StreamId:
@@ -21,3 +23,18 @@ def run_stream(run_id: RunId) -> StreamId:
 def session_stream(tenant: str, session_id: str) -> StreamId:
     """The same name in two tenants is two sessions. The length keeps ("a", "bc") apart from ("ab", "c")."""
     return StreamId(uuid5(_SESSIONS, f"{len(tenant)}:{tenant}{session_id}"))
+
+
+def schedule_stream(tenant: str, name: str) -> StreamId:
+    """A schedule's name is its own in its tenant: the stream's first version decides who has it."""
+    return StreamId(uuid5(_SCHEDULES, f"{len(tenant)}:{tenant}{name}"))
+
+
+def batch_stream(batch_id: UUID) -> StreamId:
+    """A batch's stream carries the batch's own id."""
+    return StreamId(batch_id)
+
+
+def delivered_run(tenant: str, trigger: str, delivery: str) -> RunId:
+    """A delivery that is repeated means the run that it had the first time."""
+    return RunId(uuid5(_DELIVERIES, f"{len(tenant)}:{tenant}{len(trigger)}:{trigger}{delivery}"))

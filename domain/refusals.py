@@ -21,6 +21,15 @@ class OutOfTurn(Conflict):
     code = "out_of_turn"
 
 
+class RunAlreadyBegun(OutOfTurn):
+    """Somebody began the run before. Leave it to its owner; whether that lives is not to be seen in it."""
+
+    code = "run_already_begun"
+
+    def __init__(self, run_id: RunId, status: RunStatus) -> None:
+        super().__init__(f"run {run_id} is already {status}")
+
+
 class InvalidInput(Rejected):
     """No model would take these messages. Correct them."""
 

@@ -75,6 +75,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """How many calls carried on the last reply's text, which its output limit had ended (CHAIN-8)."""
     nudges: int = 0
     cancel_requested: bool = False
+    attempts_exhausted: bool = False
+    """Its job was given up; nothing works on the run any more."""
     usage: Usage = Usage()
     cost: Decimal | None = Decimal(0)
 
@@ -146,6 +148,8 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
             return _with(run, version=version, transcript=transcript, finish=None, nudges=run.nudges + 1)
         case e.RunCancelRequested():
             return _with(run, version=version, cancel_requested=True)
+        case e.JobAttemptsExhausted():
+            return _with(run, version=version, attempts_exhausted=True)
         case e.RunCompleted():
             return _with(run, version=version, status=RunStatus.COMPLETED)
         case e.RunFailed():

@@ -4,6 +4,7 @@ A name is a topic, or `topic+what` for fields that the topic got later: the firs
 is. `python -m tests.domain.samples` writes the files that do not exist yet, and never one that does.
 """
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
@@ -13,10 +14,12 @@ import msgspec
 from domain.agent import AgentDefinition, FallbackMode, Link, ModelOptions, StreamRecovery
 from domain.codec import Codec
 from domain.events import (
+    BatchCreated,
     ChainExhausted,
     ChainLinkSkipped,
     Event,
     FinishReason,
+    JobAttemptsExhausted,
     ModelCallFailed,
     ModelCallQueued,
     ModelCallRetried,
@@ -30,6 +33,13 @@ from domain.events import (
     RunFailed,
     RunKind,
     RunStarted,
+    ScheduleDefined,
+    ScheduleFired,
+    SchedulePaused,
+    ScheduleRemoved,
+    ScheduleResumed,
+    ScheduleSkipped,
+    ScheduleTriggered,
     SessionOpened,
     SessionTurnAdded,
     TextDelta,
@@ -52,6 +62,14 @@ from domain.messages import (
     ToolMessage,
     Usage,
     UserMessage,
+)
+from domain.queueing import (
+    BatchItem,
+    MissedFirings,
+    QueueSpec,
+    ScheduleDefinition,
+    ScheduleFiring,
+    TriggerDelivery,
 )
 from domain.submission import Origin, Overrides
 
@@ -92,6 +110,18 @@ _DELIVERS = AgentDefinition(
     response_schema={"type": "object"},
 )
 _BOUNDED = AgentDefinition(name="support", provider="primary", model="small", max_length_continuations=0)
+_DUE, _LATER = datetime(2026, 3, 29, 1, 30, tzinfo=UTC), datetime(2026, 3, 30, 0, 30, tzinfo=UTC)
+_NIGHTLY = ScheduleDefinition(
+    name="nightly",
+    cron="30 2 * * *",
+    time_zone="Europe/Berlin",
+    agent="support",
+    input=_CONVERSATION,
+    parameters={"tone": "brief"},
+    session_id="s-1",
+    missed=MissedFirings.SKIP,
+    queue=QueueSpec(lane="bulk", priority=-3, max_attempts=2),
+)
 _FAILURE = CallFailure(
     kind=FailureKind.STATUS,
     message="Rate limit reached",
@@ -126,6 +156,29 @@ SAMPLES: dict[str, Event] = {
             instructions="In German.",
         ),
         origin=Origin(api="openai.responses", echo={"store": True}),
+    ),
+    "run.created.v1+queue": RunCreated(
+        tenant="acme",
+        kind=RunKind.AGENT,
+        agent="support",
+        input=_CONVERSATION,
+        queue=QueueSpec(
+            lane="bulk", priority=5, max_attempts=3, source=BatchItem(batch_id=UUID(int=4), number=7)
+        ),
+    ),
+    "run.created.v1+schedule": RunCreated(
+        tenant="acme",
+        kind=RunKind.AGENT,
+        agent="support",
+        input=_CONVERSATION,
+        queue=QueueSpec(source=ScheduleFiring(schedule="nightly", due=_DUE)),
+    ),
+    "run.created.v1+trigger": RunCreated(
+        tenant="acme",
+        kind=RunKind.AGENT,
+        agent="support",
+        input=_CONVERSATION,
+        queue=QueueSpec(source=TriggerDelivery(trigger="orders", delivery="msg_7")),
     ),
     "run.started.v1": RunStarted(host="host-1", definition=_DEFINITION, session_version=4),
     "run.started.v1+deliverable": RunStarted(host="host-1", definition=_DELIVERS, session_version=4),
@@ -222,6 +275,15 @@ SAMPLES: dict[str, Event] = {
         refunded=True,
     ),
     "run.cancelled.v1": RunCancelled(reason="too slow"),
+    "job.attempts-exhausted.v1": JobAttemptsExhausted(attempts=2),
+    "schedule.defined.v1": ScheduleDefined(definition=_NIGHTLY, next_due=_DUE),
+    "schedule.paused.v1": SchedulePaused(),
+    "schedule.resumed.v1": ScheduleResumed(next_due=_DUE),
+    "schedule.fired.v1": ScheduleFired(due=_DUE, run_id=_ROOT, next_due=_LATER, missed_since=_DUE),
+    "schedule.skipped.v1": ScheduleSkipped(due=_DUE, until=_DUE, next_due=_LATER),
+    "schedule.triggered.v1": ScheduleTriggered(run_id=_ROOT),
+    "schedule.removed.v1": ScheduleRemoved(),
+    "batch.created.v1": BatchCreated(agent="support", runs=(_ROOT, _PARENT)),
     "session.opened.v1": SessionOpened(
         session_id="conv_1", metadata={"topic": "orders"}, messages=_CONVERSATION, continues_run_id=_BEFORE
     ),

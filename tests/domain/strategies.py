@@ -1,6 +1,7 @@
 """Values of the domain, any that its types allow."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 from types import NoneType, UnionType
@@ -28,6 +29,7 @@ _LEAVES: Mapping[Any, st.SearchStrategy[Any]] = {
     NoneType: st.none(),
     Any: _JSON_VALUES,
     UUID: st.uuids(),
+    datetime: st.datetimes(timezones=st.just(UTC)),
     Decimal: _AMOUNTS,
     msgspec.Raw: _JSON_VALUES.map(lambda value: msgspec.Raw(msgspec.json.encode(value))),
 }

@@ -14,9 +14,11 @@ from domain.codec import Codec
 from domain.commands import (
     AnswerToolCall,
     BeginModelCall,
+    CancelQueuedRun,
     CancelRun,
     CompleteRun,
     CreateRun,
+    ExhaustAttempts,
     ExhaustChain,
     FailRun,
     InvokeTool,
@@ -94,6 +96,8 @@ commands: st.SearchStrategy[RunCommand] = st.one_of(
     command_of(CompleteRun),
     command_of(FailRun, error=st.just(ERROR)),
     command_of(CancelRun),
+    command_of(CancelQueuedRun),
+    command_of(ExhaustAttempts, attempts=st.just(1)),
 )
 
 
