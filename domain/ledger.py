@@ -98,8 +98,9 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
     Calls are equal when tool and canonical arguments are. To each later link every recorded result answers
     one equal call, whatever the tool's effect: its first such call gets the first result, its second the
-    second. A link that makes more of them than were recorded before it means new ones, and they run. What a
-    link ran itself never answers its own calls. A body is never run for a call that a result is left for.
+    second. Calls beyond those run only if running them again does no harm; otherwise the last result answers
+    them too, for nobody can tell a new wish from a repeated one. What a link ran itself never answers its own
+    calls. A body is never run for a call that a result is left for.
     """
 
     earlier: dict[EqualCalls, tuple[RecordedResult, ...]] = {}
@@ -111,12 +112,17 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     invoked: dict[str, EqualCalls] = {}
     """Bodies that have begun, by call id; with a result they become somebody's answer."""
 
-    def answer(self, tool: str, arguments: str) -> RecordedResult | None:
-        """The result that the present link's next such call is answered with; None means that it runs."""
+    def answer(self, tool: str, arguments: str, *, harmless: bool = False) -> RecordedResult | None:
+        """The result that the present link's next such call is answered with; None means that it runs.
+
+        `harmless`: the tool only reads, or is safe to repeat. A poll must not see its first answer for ever.
+        """
         calls = (tool, canonical_arguments(arguments))
         results = self.earlier.get(calls, ())
         had = self.answered.get(calls, 0)
-        return results[had] if had < len(results) else None
+        if had < len(results):
+            return results[had]
+        return results[-1] if results and not harmless else None
 
     def after_answer(self, tool: str, arguments: str) -> "Ledger":
         """A call was answered from here."""

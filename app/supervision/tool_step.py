@@ -17,7 +17,7 @@ from domain.commands import (
     RecordToolOutput,
     RecordUnknownOutcome,
 )
-from domain.events import ToolFailure
+from domain.events import ToolEffect, ToolFailure
 from domain.ledger import call_key, canonical_arguments
 from domain.messages import AssistantMessage, ToolCall
 
@@ -53,7 +53,8 @@ class ToolStep:
                 RecordToolFailure(call_id=call.id, failure=ToolFailure.UNKNOWN_TOOL, output=output)
             )
             return None
-        if result := self._live.ledger.answer(call.name, call.arguments):
+        harmless = tool.safe_to_repeat or tool.effect is ToolEffect.READ
+        if result := self._live.ledger.answer(call.name, call.arguments, harmless=harmless):
             # An earlier link made this very call: its effect is not had twice (CHAIN-6).
             self._live.execute(AnswerToolCall(call_id=call.id, result=result))
             return None
