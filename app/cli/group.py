@@ -5,6 +5,7 @@ import click
 from app.cli.check_config import check_config
 from app.cli.demo import demo
 from app.cli.failures import Commands
+from app.cli.keys import keys
 from app.cli.migrate import migrate
 from app.cli.rebuild import rebuild
 from app.cli.replay import replay
@@ -17,5 +18,5 @@ def tracon() -> None:
     """Runs LLM agents reliably: every run is a stream of events in Postgres."""
 
 
-for command in (serve, demo, check_config, migrate, replay, rebuild, version):
+for command in (serve, demo, check_config, migrate, replay, rebuild, keys, version):
     tracon.add_command(command)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from app.http.errors import BadBody, BadQuery, FieldError
-from app.keys.key import Scope
+from app.keys.key import NAME_LENGTH, Scope
 from app.supervision.run_service import StartRequest
 from domain.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from domain.run import RunStatus
@@ -81,7 +81,7 @@ class CancelBody(Body, frozen=True, kw_only=True):
 
 
 class CreateKeyBody(Body, frozen=True, kw_only=True):
-    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    name: Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH)]
     """What the key is for, in the words of whoever makes it."""
     scopes: Annotated[frozenset[Scope], Meta(min_length=1)] = frozenset((Scope.READ, Scope.RUN))
     expires_in: Annotated[int, Meta(gt=0, le=_TEN_YEARS_S)] | UnsetType = UNSET

@@ -18,6 +18,9 @@ _SECRET_LENGTH = 43
 _START = "trc_"
 _FORM = re.compile(rf"{_START}([0-9a-f]{{12}})_[A-Za-z0-9]{{{_SECRET_LENGTH}}}")
 
+NAME_LENGTH = 200
+"""Of what a key is called by its maker."""
+
 TenantName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 
 

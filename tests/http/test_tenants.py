@@ -1,0 +1,103 @@
+"""Another tenant's thing is not there, whichever route asks for it (HTTP-2)."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from app.http.route import Route
+from app.http.routes import ROUTES
+from app.keys.key import Scope
+from tests.http.client import Answer, Client
+from tests.http.conftest import Hosts
+from tests.http.test_auth import bearer, key, named
+
+SHARED = {"/api/agents", "/api/models", "/api/meta", "/health", "/metrics", "/openapi.json"}
+"""What belongs to the host and is the same for every tenant."""
+
+
+def belongs_to_a_tenant(route: Route) -> bool:
+    return not any(route.path.startswith(start) for start in SHARED)
+
+
+OWNED = [route for route in ROUTES if belongs_to_a_tenant(route)]
+OF_ONE = [route for route in OWNED if "{" in route.path]
+LISTS = [route for route in OWNED if "{" not in route.path and route.method == "GET"]
+
+
+class Things:
+    """One of everything that a tenant can have. A route to a new kind of thing wants it added here."""
+
+    def __init__(self, run_id: str, key_id: str) -> None:
+        self._by_collection = {"/api/runs/{id}": run_id, "/api/keys/{id}": key_id}
+
+    def path(self, route: Route) -> str:
+        for start, thing in self._by_collection.items():
+            if route.path.startswith(start):
+                rest = re.sub(r"\{\w+\}", "1", route.path.removeprefix(start))
+                return "/tracon" + start.rpartition("{")[0] + thing + rest
+        raise AssertionError(f"{route.path} is the way to a thing that no tenant has in this test")
+
+
+async def ask(host: Client, route: Route, path: str, headers: Mapping[str, str]) -> Answer:
+    options: dict[str, Any] = {"headers": {"Accept": "application/json", **headers}}
+    if route.body is not None:
+        options["json"] = {}
+    return await host.request(route.method, path, **options)
+
+
+async def things_of(host: Client, headers: dict[str, str]) -> Things:
+    run = await host.post("/tracon/api/agents/echo/run", {"message": "private", "session_id": "s"}, **headers)
+    made = await host.post("/tracon/api/keys", {"name": "private"}, **headers)
+    for view in ("runs", "statistics"):
+        await host.views_show(view)
+    return Things(run.body["id"], made.body["id"])
+
+
+@pytest.mark.parametrize("route", OF_ONE, ids=named)
+async def test_another_tenants_thing_is_not_found(hosts: Hosts, route: Route) -> None:
+    """HTTP-2"""
+    host = await hosts.open()
+    owner, stranger = await key(host), await key(host, tenant="zebra")
+    path = (await things_of(host, owner)).path(route)
+    refused = await ask(host, route, path, stranger)
+    assert refused.status == 404, refused.body
+    assert "private" not in json.dumps(refused.body)
+    served = await ask(host, route, path, owner)
+    assert served.status != 404, served.body
+
+
+@pytest.mark.parametrize("route", LISTS, ids=named)
+async def test_another_tenants_things_are_in_no_list(hosts: Hosts, route: Route) -> None:
+    """HTTP-2"""
+    host = await hosts.open()
+    owner, stranger = await key(host), await key(host, tenant="zebra")
+    await things_of(host, owner)
+    shown, hidden = [
+        json.dumps((await ask(host, route, "/tracon" + route.path, headers)).body)
+        for headers in (owner, stranger)
+    ]
+    assert shown != hidden
+    assert "acme" not in hidden
+    assert "private" not in hidden
+
+
+async def test_two_tenants_sessions_of_one_name_are_two(host: Client) -> None:
+    """HTTP-2"""
+    owner, stranger = await key(host), await key(host, tenant="zebra")
+    body = {"message": "hi", "session_id": "s"}
+    for headers in (owner, stranger):
+        run = (await host.post("/tracon/api/agents/echo/run", body, **headers)).body
+        started = (await host.get(f"/tracon/api/runs/{run['id']}/events", **headers)).body["events"][1]
+        assert started["data"]["session_version"] == 0
+
+
+async def test_an_admin_makes_keys_of_its_own_tenant(host: Client) -> None:
+    """HTTP-4"""
+    admin = await key(host, Scope.ADMIN)
+    made = (await host.post("/tracon/api/keys", {"name": "ours"}, **admin)).body
+    assert made["tenant"] == "acme"
+    run = await host.post("/tracon/api/agents/echo/run", {"message": "hi"}, **bearer(made["secret"]))
+    assert run.body["tenant"] == "acme"
