@@ -182,9 +182,11 @@ def _require_due(schedule: Schedule, due: datetime) -> None:
         raise NotDue(f"the schedule is not due at {due.isoformat()}")
 
 
-def evolve(schedule: Schedule, event: e.ScheduleEvent) -> Schedule:
+def evolve(schedule: Schedule, event: e.ScheduleEvent) -> Schedule:  # noqa: C901 - one flat dispatch
     """Fold one fact in. Never raises."""
     version = Version(schedule.version + 1)
+    if schedule.definition is None and not isinstance(event, e.ScheduleDefined):
+        return Schedule(version=version)
     match event:
         case e.ScheduleDefined(definition=definition, next_due=next_due):
             return _with(schedule, version=version, definition=definition, next_due=next_due)

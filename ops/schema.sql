@@ -105,10 +105,88 @@ CREATE TABLE public.api_keys (
     CONSTRAINT api_keys_whole_digest CHECK ((octet_length(digest) = 32))
 );
 
+CREATE TABLE public.cancel_requests (
+    run_id uuid NOT NULL,
+    host_id text NOT NULL,
+    reason text NOT NULL,
+    requested_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.hosts (
+    host_id text NOT NULL,
+    live_runs integer NOT NULL,
+    started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    seen_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
+
+CREATE TABLE public.job_queue (
+    run_id uuid NOT NULL,
+    lane text NOT NULL,
+    priority integer NOT NULL,
+    "position" bigint NOT NULL,
+    agent text NOT NULL,
+    max_attempts integer NOT NULL,
+    queued_at timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    term bigint DEFAULT 0 NOT NULL,
+    owner text,
+    leased_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+)
+WITH (fillfactor='70');
+
+CREATE TABLE public.jobs (
+    run_id uuid NOT NULL,
+    tenant_id text NOT NULL,
+    agent text NOT NULL,
+    lane text NOT NULL,
+    priority integer NOT NULL,
+    max_attempts integer NOT NULL,
+    source text,
+    batch_id uuid,
+    item integer,
+    schedule text,
+    status text NOT NULL,
+    error text,
+    queued_at timestamp with time zone NOT NULL,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone
+)
+WITH (fillfactor='80');
+
+CREATE TABLE public.leases (
+    name text NOT NULL,
+    owner text NOT NULL,
+    epoch bigint NOT NULL,
+    acquired_at timestamp with time zone NOT NULL,
+    renewed_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT leases_epoch_counts_from_1 CHECK ((epoch > 0))
+)
+WITH (fillfactor='50');
+
 CREATE TABLE public.notification_tracking (
     application_name text NOT NULL,
     notification_id bigint NOT NULL
 );
+
+CREATE TABLE public.provider_health (
+    provider text NOT NULL,
+    state text NOT NULL,
+    detail text NOT NULL,
+    took_s double precision NOT NULL,
+    checked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.run_heartbeats (
+    run_id uuid NOT NULL,
+    host_id text NOT NULL,
+    seen_at timestamp with time zone NOT NULL,
+    claimed_by text,
+    claimed_at timestamp with time zone,
+    CONSTRAINT run_heartbeats_claim_is_whole CHECK (((claimed_by IS NULL) = (claimed_at IS NULL)))
+)
+WITH (fillfactor='50');
 
 CREATE TABLE public.runs (
     run_id uuid NOT NULL,
@@ -138,6 +216,19 @@ CREATE TABLE public.runs (
     ended_at timestamp with time zone
 )
 WITH (fillfactor='80');
+
+CREATE TABLE public.schedules (
+    schedule_id uuid NOT NULL,
+    tenant_id text NOT NULL,
+    name text NOT NULL,
+    definition text NOT NULL,
+    paused boolean NOT NULL,
+    next_due timestamp with time zone,
+    last_due timestamp with time zone,
+    last_run_id uuid,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL
+);
 
 CREATE TABLE public.statistics_agents (
     tenant_id text NOT NULL,
@@ -228,11 +319,35 @@ ALTER TABLE ONLY public.api_keys
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_one_row PRIMARY KEY (key_id);
 
+ALTER TABLE ONLY public.cancel_requests
+    ADD CONSTRAINT cancel_requests_one_per_run PRIMARY KEY (run_id);
+
+ALTER TABLE ONLY public.hosts
+    ADD CONSTRAINT hosts_one_row PRIMARY KEY (host_id);
+
+ALTER TABLE ONLY public.job_queue
+    ADD CONSTRAINT job_queue_one_row PRIMARY KEY (run_id);
+
+ALTER TABLE ONLY public.jobs
+    ADD CONSTRAINT jobs_one_row PRIMARY KEY (run_id);
+
+ALTER TABLE ONLY public.leases
+    ADD CONSTRAINT leases_one_owner PRIMARY KEY (name);
+
 ALTER TABLE ONLY public.notification_tracking
     ADD CONSTRAINT notification_tracking_one_position PRIMARY KEY (application_name);
 
+ALTER TABLE ONLY public.provider_health
+    ADD CONSTRAINT provider_health_one_row PRIMARY KEY (provider);
+
+ALTER TABLE ONLY public.run_heartbeats
+    ADD CONSTRAINT run_heartbeats_one_owner PRIMARY KEY (run_id);
+
 ALTER TABLE ONLY public.runs
     ADD CONSTRAINT runs_one_row PRIMARY KEY (run_id);
+
+ALTER TABLE ONLY public.schedules
+    ADD CONSTRAINT schedules_one_row PRIMARY KEY (schedule_id);
 
 ALTER TABLE ONLY public.statistics_agents
     ADD CONSTRAINT statistics_agents_one_row PRIMARY KEY (tenant_id, day, agent);
@@ -251,6 +366,20 @@ ALTER TABLE ONLY public.tool_calls
 
 CREATE INDEX api_keys_newest ON public.api_keys USING btree (tenant_id, created_at DESC, key_id DESC);
 
+CREATE INDEX cancel_requests_by_host ON public.cancel_requests USING btree (host_id);
+
+CREATE INDEX job_queue_order ON public.job_queue USING btree (lane, priority DESC, "position");
+
+CREATE INDEX jobs_by_batch ON public.jobs USING btree (batch_id, item) WHERE (batch_id IS NOT NULL);
+
+CREATE INDEX jobs_by_lane ON public.jobs USING btree (tenant_id, lane, queued_at DESC, run_id DESC);
+
+CREATE INDEX jobs_by_schedule ON public.jobs USING btree (tenant_id, schedule, queued_at DESC, run_id DESC) WHERE (schedule IS NOT NULL);
+
+CREATE INDEX jobs_by_status ON public.jobs USING btree (tenant_id, status, queued_at DESC, run_id DESC);
+
+CREATE INDEX jobs_newest ON public.jobs USING btree (tenant_id, queued_at DESC, run_id DESC);
+
 CREATE INDEX runs_by_agent ON public.runs USING btree (tenant_id, agent, created_at DESC, run_id DESC);
 
 CREATE INDEX runs_by_model ON public.runs USING btree (tenant_id, model_id, created_at DESC, run_id DESC);
@@ -260,6 +389,12 @@ CREATE INDEX runs_by_session ON public.runs USING btree (tenant_id, md5(session_
 CREATE INDEX runs_by_status ON public.runs USING btree (tenant_id, status, created_at DESC, run_id DESC);
 
 CREATE INDEX runs_newest ON public.runs USING btree (tenant_id, created_at DESC, run_id DESC);
+
+CREATE INDEX runs_running ON public.runs USING btree (started_at, run_id) WHERE (status = 'Running'::text);
+
+CREATE INDEX schedules_by_name ON public.schedules USING btree (tenant_id, name);
+
+CREATE INDEX schedules_due ON public.schedules USING btree (next_due) WHERE (NOT paused);
 
 CREATE UNIQUE INDEX stored_events_notification_id_idx ON public.stored_events USING btree (notification_id);
 

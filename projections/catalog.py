@@ -1,12 +1,20 @@
 """Every projection there is."""
 
+from collections.abc import Mapping
+
 from domain.errors import NotFound
 from projections.base import Projection
+from projections.jobs import Jobs
+from projections.projector import Pace
 from projections.runs import Runs
+from projections.schedules import Schedules
 from projections.statistics import Statistics
 from projections.tools import Tools
 
-PROJECTIONS: tuple[Projection, ...] = (Runs(), Statistics(), Tools())
+PROJECTIONS: tuple[Projection, ...] = (Runs(), Statistics(), Tools(), Jobs(), Schedules())
+
+PACES: Mapping[str, Pace] = {Jobs.name: Pace(breath_s=0.005)}
+"""Of those that somebody waits for: a worker hears of a job when its row is there."""
 
 
 class UnknownProjection(NotFound):

@@ -8,7 +8,7 @@ import msgspec
 
 from domain.errors import Unavailable
 from projections.base import LogReader, Projection
-from projections.catalog import PROJECTIONS, UnknownProjection
+from projections.catalog import PACES, PROJECTIONS, UnknownProjection
 from projections.projector import Pace, Projector
 from projections.sql import sql
 from projections.unavailable import told_as_unavailable
@@ -46,7 +46,8 @@ class Views:
         self._reader = reader
         self._poll_s = (pace or Pace()).poll_s
         self._projectors = {
-            projection.name: Projector(projection, pool, reader, pace) for projection in projections
+            projection.name: Projector(projection, pool, reader, pace or PACES.get(projection.name))
+            for projection in projections
         }
 
     async def run(self) -> None:

@@ -13,6 +13,7 @@ from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, R
 from domain.ids import RunId, StreamId, Version, session_stream
 from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, ToolCall, Usage
+from domain.queueing import BatchItem, QueueSpec, ScheduleFiring, TriggerDelivery
 from domain.run import OpenCall, Run, evolve
 from domain.session import turn_of
 from projections.base import Fact
@@ -22,6 +23,12 @@ from tests.projections.story import NOON
 TENANTS = ("acme", "zebra")
 _LINKS = st.sampled_from([("primary", "small"), ("backup", "big")])
 _TEXTS = st.sampled_from(["It ships.", "null \0 byte", "ünï\U0001f600"])
+QUEUES = (
+    QueueSpec(),
+    QueueSpec(lane="bulk", priority=-5, max_attempts=3, source=BatchItem(batch_id=UUID(int=8), number=2)),
+    QueueSpec(source=ScheduleFiring(schedule="nightly", due=NOON)),
+    QueueSpec(source=TriggerDelivery(trigger="orders", delivery="d\0")),
+)
 _ERROR = RunError(message="no link \0 left", type="chain_exhausted", error_class=ErrorClass.PROVIDER)
 _DOWN = CallFailure(kind=FailureKind.STATUS, message="overloaded", status=503)
 _USAGES = st.builds(
@@ -100,7 +107,14 @@ def _next_command(run: Run, tenant: str) -> st.SearchStrategy[c.RunCommand]:
     """Any command that the run would not refuse, with those that lead on before those that end it."""
     if run.created is None:
         return _creations(tenant)
-    ends = st.sampled_from([c.FailRun(error=_ERROR), c.CancelRun(reason="enough"), c.RequestCancel()])
+    ends = st.sampled_from(
+        [
+            c.FailRun(error=_ERROR),
+            c.CancelRun(reason="enough"),
+            c.RequestCancel(),
+            c.ExhaustAttempts(attempts=1),
+        ]
+    )
     return st.one_of(_lead_on(run), _lead_on(run), _lead_on(run), ends)
 
 
@@ -111,6 +125,7 @@ def _creations(tenant: str) -> st.SearchStrategy[c.RunCommand]:
         agent=st.sampled_from(["support", "sales"]),
         input=st.just((QUESTION,)),
         session_id=st.sampled_from([None, "s1", "s\0"]),
+        queue=st.sampled_from([None, *QUEUES]),
     )
 
 

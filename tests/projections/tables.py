@@ -8,6 +8,8 @@ TABLES = {
     "runs": ("runs",),
     "statistics": ("statistics_calls", "statistics_agents", "statistics_live_runs"),
     "tools": ("tool_calls",),
+    "jobs": ("jobs", "job_queue"),
+    "schedules": ("schedules",),
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 from app.db.pool import open_pool
 from app.store.event_log import EventLog
 from domain.errors import Unavailable
-from projections.catalog import UnknownProjection, named
+from projections.catalog import PROJECTIONS, UnknownProjection, named
 from projections.projector import Pace
 from projections.read.runs import list_runs
 from projections.read.statistics import read_statistics
@@ -22,7 +22,7 @@ from projections.runs import Runs
 from projections.views import Lag, ProjectionBehind, Views
 from tests.projections.writing import WHOLE_RUN, poison, until, write
 
-ALL = ("runs", "statistics", "tools")
+ALL = tuple(projection.name for projection in PROJECTIONS)
 
 
 async def test_who_waits_for_a_view_reads_what_was_written(

@@ -1,0 +1,1 @@
+SELECT * FROM jobs WHERE batch_id = $1 ORDER BY item

@@ -1,0 +1,1 @@
+DELETE FROM schedules WHERE schedule_id = ANY ($1::uuid[])

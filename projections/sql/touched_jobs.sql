@@ -1,0 +1,1 @@
+SELECT * FROM jobs WHERE run_id = ANY ($1::uuid[])
