@@ -6,12 +6,13 @@ from typing import Any
 import msgspec
 
 from domain.agent import AgentDefinition, Link
-from domain.events import FinishReason, RunKind, ToolEffect, ToolFailure
+from domain.events import ContinuationBlock, FinishReason, RunKind, ToolEffect, ToolFailure
 from domain.failure import CallFailure, FailureClass, RunError
 from domain.ids import RunId
 from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, Message, Usage
 from domain.queueing import QueueSpec
+from domain.replay import Replay
 from domain.submission import Origin, Overrides
 
 
@@ -34,6 +35,8 @@ class CreateRun(Command, frozen=True, kw_only=True):
     overrides: Overrides | None = None
     origin: Origin | None = None
     queue: QueueSpec | None = None
+    chain_root_run_id: RunId | None = None
+    replay: Replay | None = None
 
 
 class StartRun(Command, frozen=True, kw_only=True):
@@ -168,6 +171,31 @@ class ExhaustAttempts(Command, frozen=True, kw_only=True):
     attempts: int
 
 
+class ResolveTool(Command, frozen=True, kw_only=True):
+    """Say what became of a call whose outcome its ended run left unknown."""
+
+    call_id: str
+    output: str
+    failed: bool = False
+
+
+class NoteContinued(Command, frozen=True, kw_only=True):
+    """Have an interrupted run name the run that goes on in its place (CONT-5)."""
+
+    by: RunId
+
+
+class NoteBlocked(Command, frozen=True, kw_only=True):
+    """Have an interrupted run say why it is not continued, and what can be done."""
+
+    cause: ContinuationBlock
+    reason: str
+    remedy: str
+
+
+AfterwardsCommand = ResolveTool | NoteContinued | NoteBlocked
+"""What may be asked of a run that has ended, and of no other."""
+
 RunCommand = (
     CreateRun
     | StartRun
@@ -192,4 +220,7 @@ RunCommand = (
     | CancelRun
     | CancelQueuedRun
     | ExhaustAttempts
+    | ResolveTool
+    | NoteContinued
+    | NoteBlocked
 )

@@ -2,10 +2,12 @@
 
 from typing import assert_never
 
+from domain import decide_afterwards as afterwards
 from domain import decide_chain as chain
 from domain import decide_tools as tools
 from domain import events as e
 from domain.commands import (
+    AfterwardsCommand,
     BeginModelCall,
     CancelQueuedRun,
     CancelRun,
@@ -42,6 +44,8 @@ def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - o
         return _create(run, command)
     if run.created is None:
         raise OutOfTurn(f"run {run.id} has not been created")
+    if isinstance(command, AfterwardsCommand):
+        return afterwards.decide(run, command)
     if run.status.ended:
         raise RunAlreadyEnded(run.id, run.status)
     match command:
@@ -138,6 +142,8 @@ def _create(run: Run, command: CreateRun) -> list[e.RunEvent]:
             overrides=command.overrides,
             origin=command.origin,
             queue=command.queue,
+            chain_root_run_id=command.chain_root_run_id,
+            replay=command.replay,
         )
     ]
 

@@ -16,6 +16,7 @@ from domain.failure import CallFailure, ErrorClass, FailureClass
 from domain.ids import RunId, StreamId, Version
 from domain.messages import AssistantMessage, Message, Usage
 from domain.queueing import QueueSpec, ScheduleDefinition
+from domain.replay import Replay
 from domain.submission import Origin, Overrides
 
 
@@ -49,6 +50,23 @@ class ToolFailure(StrEnum):
     UNKNOWN_TOOL = "unknown_tool"
     INVALID_ARGUMENTS = "invalid_arguments"
     CANCELLED = "cancelled"
+    NOT_RUN = "not_run"
+    """The run is a replay: it begins no bodies, and there was no recorded result to give."""
+
+
+class ContinuationBlock(StrEnum):
+    """Why an interrupted run is not continued (CONT-3, CONT-4)."""
+
+    WORKFLOW_RUN = "workflow_run"
+    CHILD_RUN = "child_run"
+    NO_SESSION = "no_session"
+    WAS_ENDING = "was_ending"
+    INPUT_NOT_RECORDED = "input_not_recorded"
+    PARAMETERS_NOT_RECORDED = "parameters_not_recorded"
+    ATTEMPTS_USED_UP = "attempts_used_up"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    """Only this one can be lifted: by saying what became of the call (`ToolResolved`)."""
+    AGENT_UNAVAILABLE = "agent_unavailable"
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="topic", omit_defaults=True):
@@ -73,6 +91,9 @@ class RunCreated(Event, frozen=True, kw_only=True, tag="run.created.v1"):
     origin: Origin | None = None
     queue: QueueSpec | None = None
     """How it waits for a worker; None: the host that accepted it began it at once."""
+    chain_root_run_id: RunId | None = None
+    """The first of the runs that continue one another; None: this one is. Call keys are made from it."""
+    replay: Replay | None = None
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started.v1"):
@@ -246,6 +267,29 @@ class RunCancelRequested(Event, frozen=True, kw_only=True, tag="run.cancel-reque
     reason: str = ""
 
 
+class RunContinuationBlocked(Event, frozen=True, kw_only=True, tag="run.continuation-blocked.v1"):
+    """The run was interrupted and will not be continued as things are. It follows the run's end (CONT-3)."""
+
+    cause: ContinuationBlock
+    reason: str
+    remedy: str
+
+
+class RunContinued(Event, frozen=True, kw_only=True, tag="run.continued.v1"):
+    """Another run goes on in place of this interrupted one. It follows the run's end (CONT-5)."""
+
+    by: RunId
+
+
+class ToolResolved(Event, frozen=True, kw_only=True, tag="tool.resolved.v1"):
+    """Somebody found out what came of a call that its run had left uncertain. It follows the run's end."""
+
+    call_id: str
+    tool: str
+    output: str
+    failed: bool = False
+
+
 class RunCompleted(Event, frozen=True, kw_only=True, tag="run.completed.v1"):
     """The turn has its answer. `fallbacks_taken`: the links that failed or were skipped on the way to it."""
 
@@ -292,6 +336,24 @@ class SessionOpened(Event, frozen=True, kw_only=True, tag="session.opened.v1"):
     metadata: dict[str, str] = {}
     messages: tuple[Message, ...] = ()
     continues_run_id: RunId | None = None
+
+
+class SessionTurnQueued(Event, frozen=True, kw_only=True, tag="session.turn-queued.v1"):
+    """A run waits for the runs of its conversation that were there before it. `ahead`: it goes first of all.
+
+    `limit_s` after this was recorded, nothing works on the run any more, whatever its own stream says.
+    """
+
+    run_id: RunId
+    limit_s: float
+    ahead: bool = False
+
+
+class SessionTurnBegun(Event, frozen=True, kw_only=True, tag="session.turn-begun.v1"):
+    """The conversation is this run's alone until the run has ended, but for no longer than `limit_s`."""
+
+    run_id: RunId
+    limit_s: float
 
 
 class SessionTurnAdded(Event, frozen=True, kw_only=True, tag="session.turn-added.v1"):
@@ -348,6 +410,41 @@ class ScheduleRemoved(Event, frozen=True, kw_only=True, tag="schedule.removed.v1
     """There is no such schedule any more. Its name is free."""
 
 
+class IdempotencyKeyReserved(Event, frozen=True, kw_only=True, tag="idempotency-key.reserved.v1"):
+    """A submission has the key, from the same append on that opened its run (IDEM-4).
+
+    `form` names what its answer looks like, so that any host can make it from the run's events.
+    """
+
+    key: str
+    method: str
+    path: str
+    fingerprint: str
+    run_id: RunId
+    form: str
+
+
+class IdempotencyKeyCompleted(Event, frozen=True, kw_only=True, tag="idempotency-key.completed.v1"):
+    """The submission has its answer, and whoever repeats it gets this one, byte for byte.
+
+    `run_id`: the run that the answer is of; the last one of its chain, where runs were continued (IDEM-5).
+    """
+
+    run_id: RunId
+    status: int
+    content_type: str
+    body: str
+    headers: dict[str, str] = {}
+    by_operator: bool = False
+
+
+class IdempotencyKeyReleased(Event, frozen=True, kw_only=True, tag="idempotency-key.released.v1"):
+    """Nothing came of the submission that could be given again. The key may be used as if it were new."""
+
+    run_id: RunId
+    reason: str
+
+
 class BatchCreated(Event, frozen=True, kw_only=True, tag="batch.created.v1"):
     """Runs that were submitted together, each created in the same append. Item n is `runs[n]`."""
 
@@ -378,8 +475,14 @@ RunEvent = (
     | RunFailed
     | RunCancelled
     | JobAttemptsExhausted
+    | RunContinuationBlocked
+    | RunContinued
+    | ToolResolved
 )
-SessionEvent = SessionOpened | SessionTurnAdded
+RunEnd = RunCompleted | RunFailed | RunCancelled
+AfterEnd = RunContinuationBlocked | RunContinued | ToolResolved
+"""All that may follow a run's end. None of it changes what the run came to."""
+SessionEvent = SessionOpened | SessionTurnQueued | SessionTurnBegun | SessionTurnAdded
 ScheduleEvent = (
     ScheduleDefined
     | SchedulePaused
@@ -390,7 +493,8 @@ ScheduleEvent = (
     | ScheduleRemoved
 )
 BatchEvent = BatchCreated
-AnyEvent = RunEvent | SessionEvent | ScheduleEvent | BatchEvent
+IdempotencyEvent = IdempotencyKeyReserved | IdempotencyKeyCompleted | IdempotencyKeyReleased
+AnyEvent = RunEvent | SessionEvent | ScheduleEvent | BatchEvent | IdempotencyEvent
 
 E_co = TypeVar("E_co", bound=Event, covariant=True)
 

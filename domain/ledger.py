@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -36,7 +37,7 @@ def call_key(root_of_chain: RunId, tool: str, canonical_arguments: str, occurren
     """A tool call's idempotency key for the outside world (TOOL-1).
 
     It is the same when the call is repeated after a crash or on another link: `root_of_chain` is the first of
-    the runs that continue one another, and `occurrence` counts the turn's equal calls before this one.
+    the runs that continue one another, and `occurrence` counts the bodies that were begun for equal calls.
     """
     # As JSON, so that no two lists of parts make the same bytes, and every text has some.
     parts = json.dumps([str(root_of_chain), tool, canonical_arguments, occurrence])
@@ -93,24 +94,35 @@ class RecordedResult(msgspec.Struct, frozen=True, kw_only=True):
     failed: bool = False
 
 
-class Ledger(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of a turn's tool calls, for the links after the one that made them (CHAIN-6).
+class Invocation(msgspec.Struct, frozen=True, kw_only=True):
+    """A body that was begun. Without a result nobody knows what came of it, or it came to nothing."""
 
-    Calls are equal when tool and canonical arguments are. To each later link every recorded result answers
-    one equal call, whatever the tool's effect: its first such call gets the first result, its second the
-    second. Calls beyond those run only if running them again does no harm; otherwise the last result answers
-    them too, for nobody can tell a new wish from a repeated one. What a link ran itself never answers its own
-    calls. A body is never run for a call that a result is left for.
+    call_key: str
+    result: RecordedResult | None = None
+
+
+class Ledger(msgspec.Struct, frozen=True, kw_only=True):
+    """The bodies that were begun for a turn's tool calls, for the links and runs after those that began them.
+
+    Calls are equal when tool and canonical arguments are. A later link's first such call stands for the first
+    invocation, its second for the second, whatever the tool's effect: it is answered with the result; without
+    one the body runs again, under the same key. What a link ran itself never answers its own calls.
+
+    Calls beyond those are new. But where an earlier link of the same run made such a call, nobody can tell
+    a new wish from a repeated one: they run only if that does no harm, and otherwise the last result answers
+    them too (CHAIN-6). A run that continues another begins its turn from the start, and has no such doubt.
     """
 
-    earlier: dict[EqualCalls, tuple[RecordedResult, ...]] = {}
-    """What earlier links ran, oldest first."""
-    answered: dict[EqualCalls, int] = {}
-    """How many of these results the present link has had."""
-    own: dict[EqualCalls, tuple[RecordedResult, ...]] = {}
-    """What the present link ran."""
-    invoked: dict[str, EqualCalls] = {}
-    """Bodies that have begun, by call id; with a result they become somebody's answer."""
+    invocations: dict[EqualCalls, tuple[Invocation, ...]] = {}
+    """Oldest first, those of earlier runs and links before those of the present one."""
+    earlier: dict[EqualCalls, int] = {}
+    """How many of these were begun before the present link."""
+    made: dict[EqualCalls, int] = {}
+    """How many such calls the present link has made."""
+    asked_before: frozenset[EqualCalls] = frozenset()
+    """What earlier links of the present run asked for."""
+    running: dict[str, tuple[EqualCalls, int]] = {}
+    """The present link's invocations without a result yet, by call id."""
 
     def answer(self, tool: str, arguments: str, *, harmless: bool = False) -> RecordedResult | None:
         """The result that the present link's next such call is answered with; None means that it runs.
@@ -118,59 +130,107 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         `harmless`: the tool only reads, or is safe to repeat. A poll must not see its first answer for ever.
         """
         calls = (tool, canonical_arguments(arguments))
-        results = self.earlier.get(calls, ())
-        had = self.answered.get(calls, 0)
-        if had < len(results):
-            return results[had]
-        return results[-1] if results and not harmless else None
+        if invocation := self._next(calls):
+            return invocation.result
+        if harmless or calls not in self.asked_before:
+            return None
+        results = [one.result for one in self.invocations.get(calls, ())[: self.earlier.get(calls, 0)]]
+        return next((result for result in reversed(results) if result is not None), None)
+
+    def call_key(self, root_of_chain: RunId, tool: str, arguments: str) -> str:
+        """The key of the present link's next such call, if it runs: that of the invocation it repeats."""
+        calls = (tool, canonical_arguments(arguments))
+        if invocation := self._next(calls):
+            return invocation.call_key
+        return call_key(root_of_chain, *calls, len(self.invocations.get(calls, ())))
 
     def after_answer(self, tool: str, arguments: str) -> "Ledger":
         """A call was answered from here."""
-        calls = (tool, canonical_arguments(arguments))
-        return _with(self, answered={**self.answered, calls: self.answered.get(calls, 0) + 1})
+        return _with(self, made=self._one_more((tool, canonical_arguments(arguments))))
 
-    def after_result(self, tool: str, arguments: str, result: RecordedResult) -> "Ledger":
-        """A body ran for a call, and this is its result."""
+    def after_invocation(self, call_id: str, tool: str, arguments: str, key: str) -> "Ledger":
+        """A body is begun for a call."""
         calls = (tool, canonical_arguments(arguments))
-        return _with(self, own={**self.own, calls: (*self.own.get(calls, ()), result)})
+        begun = list(self.invocations.get(calls, ()))
+        place = self.made.get(calls, 0) if self._next(calls) else len(begun)
+        begun[place : place + 1] = [Invocation(call_key=key)]
+        return _with(
+            self,
+            invocations={**self.invocations, calls: tuple(begun)},
+            made=self._one_more(calls),
+            running={**self.running, call_id: (calls, place)},
+        )
+
+    def after_result(self, result: RecordedResult) -> "Ledger":
+        """A body has come to this. The result of a call that was never begun is nobody's answer."""
+        if result.call_id not in self.running:
+            return self
+        still_out = dict(self.running)
+        calls, place = still_out.pop(result.call_id)
+        begun = list(self.invocations[calls])
+        begun[place] = Invocation(call_key=begun[place].call_key, result=result)
+        return _with(self, invocations={**self.invocations, calls: tuple(begun)}, running=still_out)
 
     def for_next_link(self) -> "Ledger":
-        """Another link goes on with the turn, or another run with the conversation (CONT-2)."""
-        merged = dict(self.earlier)
-        for calls, results in self.own.items():
-            merged[calls] = (*merged.get(calls, ()), *results)
-        return Ledger(earlier=merged)
+        """Another link goes on with the turn (CHAIN-6)."""
+        return _with(self.for_next_run(), asked_before=self.asked_before | self.made.keys())
+
+    def for_next_run(self) -> "Ledger":
+        """Another run takes the turn up again, from its start (CONT-2)."""
+        earlier = {calls: len(begun) for calls, begun in self.invocations.items()}
+        return Ledger(invocations=self.invocations, earlier=earlier)
+
+    def _next(self, calls: EqualCalls) -> Invocation | None:
+        """The earlier invocation that the present link's next such call stands for."""
+        made = self.made.get(calls, 0)
+        return self.invocations[calls][made] if made < self.earlier.get(calls, 0) else None
+
+    def _one_more(self, calls: EqualCalls) -> dict[EqualCalls, int]:
+        return {**self.made, calls: self.made.get(calls, 0) + 1}
 
 
 # A call that failed before its body began came to nothing, and one that was cancelled to nothing known.
-_NO_RESULT = frozenset({e.ToolFailure.UNKNOWN_TOOL, e.ToolFailure.INVALID_ARGUMENTS, e.ToolFailure.CANCELLED})
+_NO_RESULT = frozenset(
+    {
+        e.ToolFailure.UNKNOWN_TOOL,
+        e.ToolFailure.INVALID_ARGUMENTS,
+        e.ToolFailure.CANCELLED,
+        e.ToolFailure.NOT_RUN,
+    }
+)
+
+
+def inherited(runs: Iterable[tuple[RunId, Iterable[e.RunEvent]]]) -> Ledger:
+    """What a run begins with that continues these, the oldest first (CONT-2)."""
+    ledger = Ledger()
+    for run_id, events in runs:
+        for event in events:
+            ledger = evolve(ledger, run_id, event)
+        ledger = ledger.for_next_run()
+    return ledger
 
 
 def evolve(ledger: Ledger, run_id: RunId, event: e.Event) -> Ledger:
     """Fold one fact of a run in: its own while it lives, or those of the run that it continues (CONT-2)."""
     match event:
-        case e.ToolInvoking(call_id=call_id, tool=tool, arguments=arguments):
-            calls = (tool, canonical_arguments(arguments))
-            return _with(ledger, invoked={**ledger.invoked, call_id: calls})
+        case e.ToolInvoking(call_id=call_id, tool=tool, arguments=arguments, call_key=key):
+            return ledger.after_invocation(call_id, tool, arguments, key)
         case e.ToolReturned(call_id=call_id, output=output):
-            return _ended(ledger, RecordedResult(run_id=run_id, call_id=call_id, output=output))
+            return ledger.after_result(RecordedResult(run_id=run_id, call_id=call_id, output=output))
         case e.ToolFailed(call_id=call_id, output=output) as failure if failure.failure not in _NO_RESULT:
-            result = RecordedResult(run_id=run_id, call_id=call_id, output=output, failed=True)
-            return _ended(ledger, result)
+            return ledger.after_result(
+                RecordedResult(run_id=run_id, call_id=call_id, output=output, failed=True)
+            )
+        case e.ToolResolved(call_id=call_id, output=output, failed=failed):
+            return ledger.after_result(
+                RecordedResult(run_id=run_id, call_id=call_id, output=output, failed=failed)
+            )
         case e.ToolAnswered(tool=tool, arguments=arguments):
             return ledger.after_answer(tool, arguments)
         case e.ModelFallbackUsed():
             return ledger.for_next_link()
         case _:
             return ledger
-
-
-def _ended(ledger: Ledger, result: RecordedResult) -> Ledger:
-    if result.call_id not in ledger.invoked:
-        return ledger
-    still_out = dict(ledger.invoked)
-    tool, arguments = still_out.pop(result.call_id)
-    return _with(ledger.after_result(tool, arguments, result), invoked=still_out)
 
 
 _with = msgspec.structs.replace

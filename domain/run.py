@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from decimal import Decimal
 from enum import StrEnum
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
@@ -36,8 +36,18 @@ class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
 
     call: ToolCall
     invoking: bool = False
+    effect: e.ToolEffect | None = None
+    """The tool's effect, since the call is being invoked."""
+    safe_to_repeat: bool = False
     left_behind: bool = False
     """Its body did not stop when told to; whether it had its effect is unknown."""
+    resolved: e.ToolResolved | None = None
+    """What somebody found out after the run had ended. The run itself never knew."""
+
+    @property
+    def outcome_unknown(self) -> bool:
+        """Whether its body began and nobody knows what came of it. While the run lives it may be at it."""
+        return self.invoking and self.resolved is None
 
 
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +87,20 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     cancel_requested: bool = False
     attempts_exhausted: bool = False
     """Its job was given up; nothing works on the run any more."""
+    stopping: bool = False
+    """A call was stopped on purpose, so that the run can end."""
+    failed_as: str | None = None
+    """The error type of a failed run."""
+    continued_by: RunId | None = None
+    blocked: e.RunContinuationBlocked | None = None
+    """The last word on why the run is not continued."""
     usage: Usage = Usage()
     cost: Decimal | None = Decimal(0)
+
+    @property
+    def chain_root(self) -> RunId:
+        """The first of the runs that continue one another."""
+        return (self.created.chain_root_run_id if self.created else None) or self.id
 
     @property
     def answer(self) -> str:
@@ -128,10 +150,11 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
         case e.ModelFallbackUsed():
             return _switched(run, event, version)
         case e.ToolInvoking():
-            return _with(run, version=version, open_calls=_marked(run, event.call_id, invoking=True))
+            return _with(run, version=version, open_calls=_invoked(run, event))
         case e.ToolReturned():
             return _settled(run, version, ToolMessage(tool_call_id=event.call_id, content=event.output))
         case e.ToolFailed():
+            run = _with(run, stopping=run.stopping or event.failure is e.ToolFailure.CANCELLED)
             return _settled(
                 run, version, ToolMessage(tool_call_id=event.call_id, content=event.output, failed=True)
             )
@@ -153,9 +176,16 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
         case e.RunCompleted():
             return _with(run, version=version, status=RunStatus.COMPLETED)
         case e.RunFailed():
-            return _with(run, version=version, status=RunStatus.FAILED, calling=None)
+            failed_as = event.error_type
+            return _with(run, version=version, status=RunStatus.FAILED, calling=None, failed_as=failed_as)
         case e.RunCancelled():
             return _with(run, version=version, status=RunStatus.CANCELLED, calling=None)
+        case e.RunContinued():
+            return _with(run, version=version, continued_by=event.by)
+        case e.RunContinuationBlocked():
+            return _with(run, version=version, blocked=event)
+        case e.ToolResolved():
+            return _with(run, version=version, open_calls=_marked(run, event.call_id, resolved=event))
         case _:
             assert_never(event)
 
@@ -207,7 +237,13 @@ def _marked_call(run: Run, **marks: bool) -> ModelCall | None:
     return _with(run.calling, **marks) if run.calling else None
 
 
-def _marked(run: Run, call_id: str, **marks: bool) -> tuple[OpenCall, ...]:
+def _invoked(run: Run, event: e.ToolInvoking) -> tuple[OpenCall, ...]:
+    return _marked(
+        run, event.call_id, invoking=True, effect=event.effect, safe_to_repeat=event.safe_to_repeat
+    )
+
+
+def _marked(run: Run, call_id: str, **marks: Any) -> tuple[OpenCall, ...]:
     return tuple(
         _with(open_call, **marks) if open_call.call.id == call_id else open_call
         for open_call in run.open_calls

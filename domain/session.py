@@ -1,40 +1,92 @@
-"""A session: the conversation that several runs continue."""
+"""A session: the conversation that several runs continue, one after the other."""
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import assert_never
 
 import msgspec
 
-from domain.events import SessionEvent, SessionTurnAdded
-from domain.ids import Version
+from domain import events as e
+from domain.ids import RunId, Version
 from domain.messages import Message, ToolMessage, with_result
 from domain.run import Run
+
+_LONGEST_S = 366 * 86400.0
 
 INTERRUPTED = "The call was interrupted before it had a result. Its effect is unknown."
 
 
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that has the conversation to itself, or waits for it. Whether it is over, its own stream says."""
+
+    run_id: RunId
+    until: datetime
+    """Nothing works on the run any more after that, by the database's clock."""
+
+
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages of every finished turn, oldest first."""
+    """The messages of every finished turn, oldest first, and whose turn it is."""
 
     version: Version = Version(0)
     messages: tuple[Message, ...] = ()
+    holder: Turn | None = None
+    """The run that began its turn last. Unless it has ended, the conversation is its own."""
+    waiting: tuple[Turn, ...] = ()
+    """Runs that have not begun their turn, in the order in which they may. Some may have ended since."""
+
+    def before(self, run_id: RunId) -> tuple[Turn, ...]:
+        """The turns that come before this run's, first the one that has begun."""
+        places = [place for place, turn in enumerate(self.waiting) if turn.run_id == run_id]
+        ahead = self.waiting[: places[0]] if places else self.waiting
+        begun = () if self.holder is None or self.holder.run_id == run_id else (self.holder,)
+        return (*begun, *ahead)
 
 
-def evolve(session: Session, event: SessionEvent) -> Session:
-    """Fold what the session begins with, or one more turn, in."""
-    return Session(version=Version(session.version + 1), messages=(*session.messages, *event.messages))
+def evolve(session: Session, recorded: e.Recorded[e.SessionEvent]) -> Session:
+    """Fold one fact in."""
+    event = recorded.event
+    after = msgspec.structs.replace(session, version=Version(session.version + 1))
+    match event:
+        case e.SessionOpened(messages=messages):
+            return msgspec.structs.replace(after, messages=(*session.messages, *messages))
+        case e.SessionTurnQueued(run_id=run_id, limit_s=limit_s, ahead=ahead):
+            turn = _turn(run_id, recorded.at, limit_s)
+            waiting = (turn, *session.waiting) if ahead else (*session.waiting, turn)
+            return msgspec.structs.replace(after, waiting=waiting)
+        case e.SessionTurnBegun(run_id=run_id, limit_s=limit_s):
+            waiting = _behind(session.waiting, run_id)
+            return msgspec.structs.replace(after, holder=_turn(run_id, recorded.at, limit_s), waiting=waiting)
+        case e.SessionTurnAdded(run_id=run_id, messages=messages):
+            over = session.holder is not None and session.holder.run_id == run_id
+            holder = None if over else session.holder
+            return msgspec.structs.replace(after, messages=(*session.messages, *messages), holder=holder)
+        case _:
+            assert_never(event)
 
 
-def fold(events: Iterable[SessionEvent]) -> Session:
+def fold(recorded: Iterable[e.Recorded[e.SessionEvent]]) -> Session:
     session = Session()
-    for event in events:
-        session = evolve(session, event)
+    for one in recorded:
+        session = evolve(session, one)
     return session
 
 
-def turn_of(run: Run) -> SessionTurnAdded:
+def turn_of(run: Run) -> e.SessionTurnAdded:
     """The run's turn as history. Calls without a result get a synthetic one: every provider asks for it."""
     messages = run.transcript
     for open_call in run.open_calls:
         missing = ToolMessage(tool_call_id=open_call.call.id, content=INTERRUPTED, failed=True)
         messages = with_result(messages, missing)
-    return SessionTurnAdded(run_id=run.id, messages=messages)
+    return e.SessionTurnAdded(run_id=run.id, messages=messages)
+
+
+def _behind(waiting: tuple[Turn, ...], run_id: RunId) -> tuple[Turn, ...]:
+    """Who still waits when this run has begun. Those that were before it had ended, or it could not have."""
+    for place, turn in enumerate(waiting):
+        if turn.run_id == run_id:
+            return waiting[place + 1 :]
+    return waiting
+
+
+def _turn(run_id: RunId, at: datetime, limit_s: float) -> Turn:
+    return Turn(run_id=run_id, until=at + timedelta(seconds=min(max(0.0, limit_s), _LONGEST_S)))

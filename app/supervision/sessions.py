@@ -3,7 +3,7 @@
 from typing import cast
 
 from app.store.event_log import EventLog
-from domain.events import SessionEvent
+from domain.events import Recorded, SessionEvent
 from domain.ids import session_stream
 from domain.session import Session, fold
 
@@ -13,4 +13,4 @@ async def load_session(log: EventLog, tenant: str, session_id: str | None) -> Se
     if session_id is None:
         return Session()
     recorded = await log.read_stream(session_stream(tenant, session_id))
-    return fold(cast(SessionEvent, r.event) for r in recorded)
+    return fold(cast(list[Recorded[SessionEvent]], recorded))

@@ -18,8 +18,10 @@ from domain.commands import (
     RecordUnknownOutcome,
 )
 from domain.events import ToolEffect, ToolFailure
-from domain.ledger import call_key, canonical_arguments
-from domain.messages import AssistantMessage, ToolCall
+from domain.messages import ToolCall
+
+Begun = tuple[ToolCall, Tool, str]
+"""A call whose beginning is on record, and its key."""
 
 CANCELLED = "The call was cancelled before it had a result."
 
@@ -37,14 +39,15 @@ class ToolStep:
 
     async def perform(self, calls: Sequence[ToolCall]) -> None:
         """Get a result for each call; several run at the same time."""
-        ready = [(call, tool) for call in calls if (tool := self._prepare(call)) is not None]
+        ready = [begun for call in calls if (begun := self._prepare(call)) is not None]
         await self._live.flush()  # ToolInvoking is committed before the body starts (EVENT-2)
         if len(ready) == 1:
             await self._run(*ready[0])
         elif ready:
             await self._run_together(ready)
 
-    def _prepare(self, call: ToolCall) -> Tool | None:
+    def _prepare(self, call: ToolCall) -> Begun | None:
+        """Put the call's beginning on record. None: it has its result already."""
         tool = self._bench.tools.get(call.name) if call.name in self._allowed else None
         if tool is None:
             known = ", ".join(sorted(self._allowed)) or "none"
@@ -58,30 +61,26 @@ class ToolStep:
             # An earlier link made this very call: its effect is not had twice (CHAIN-6).
             self._live.execute(AnswerToolCall(call_id=call.id, result=result))
             return None
+        key = self._live.ledger.call_key(self._live.run.chain_root, call.name, call.arguments)
         self._live.execute(
             InvokeTool(
-                call_id=call.id,
-                effect=tool.effect,
-                call_key=self._key(call),
-                safe_to_repeat=tool.safe_to_repeat,
+                call_id=call.id, effect=tool.effect, call_key=key, safe_to_repeat=tool.safe_to_repeat
             )
         )
-        return tool
+        return call, tool, key
 
-    async def _run_together(self, ready: Sequence[tuple[ToolCall, Tool]]) -> None:
+    async def _run_together(self, ready: Sequence[Begun]) -> None:
         try:
             async with asyncio.TaskGroup() as group:
-                for call, tool in ready:
-                    group.create_task(self._run(call, tool))
+                for begun in ready:
+                    group.create_task(self._run(*begun))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 
-    async def _run(self, call: ToolCall, tool: Tool) -> None:
+    async def _run(self, call: ToolCall, tool: Tool, key: str) -> None:
         fault_point("tool.body.before")
         try:
-            outcome = await self._bench.tool_runner.run(
-                tool, call.arguments, self._context(call, self._key(call))
-            )
+            outcome = await self._bench.tool_runner.run(tool, call.arguments, self._context(call, key))
         except asyncio.CancelledError as cancelled:
             self._unwound(call, cancelled)
             raise
@@ -121,22 +120,6 @@ class ToolStep:
         ended = "returned" if isinstance(outcome, ToolOutput) else outcome.failure
         self._bench.metrics.tool_calls.labels(call.name, ended).inc()
         self._bench.metrics.tool_call_seconds.labels(call.name).observe(outcome.duration_ms / 1000)
-
-    def _key(self, call: ToolCall) -> str:
-        return call_key(self._live.id, call.name, canonical_arguments(call.arguments), self._occurrence(call))
-
-    def _occurrence(self, call: ToolCall) -> int:
-        """How many calls of this turn, this one's elders, are the same call: 0 for the first."""
-        wanted = (call.name, canonical_arguments(call.arguments))
-        elders = 0
-        for message in self._live.run.transcript:
-            if not isinstance(message, AssistantMessage):
-                continue
-            for other in message.tool_calls:
-                if other is call:
-                    return elders
-                elders += (other.name, canonical_arguments(other.arguments)) == wanted
-        return elders
 
     def _context(self, call: ToolCall, key: str) -> ToolContext:
         created = self._live.run.created

@@ -17,8 +17,12 @@ from domain.events import (
     BatchCreated,
     ChainExhausted,
     ChainLinkSkipped,
+    ContinuationBlock,
     Event,
     FinishReason,
+    IdempotencyKeyCompleted,
+    IdempotencyKeyReleased,
+    IdempotencyKeyReserved,
     JobAttemptsExhausted,
     ModelCallFailed,
     ModelCallQueued,
@@ -29,6 +33,8 @@ from domain.events import (
     RunCancelled,
     RunCancelRequested,
     RunCompleted,
+    RunContinuationBlocked,
+    RunContinued,
     RunCreated,
     RunFailed,
     RunKind,
@@ -42,6 +48,8 @@ from domain.events import (
     ScheduleTriggered,
     SessionOpened,
     SessionTurnAdded,
+    SessionTurnBegun,
+    SessionTurnQueued,
     TextDelta,
     ToolAnswered,
     ToolEffect,
@@ -49,6 +57,7 @@ from domain.events import (
     ToolFailure,
     ToolInvoking,
     ToolOutcomeUnknown,
+    ToolResolved,
     ToolReturned,
     TurnNudged,
 )
@@ -71,6 +80,7 @@ from domain.queueing import (
     ScheduleFiring,
     TriggerDelivery,
 )
+from domain.replay import Replay, ReplayTools
 from domain.submission import Origin, Overrides
 
 _ROOT, _PARENT, _BEFORE = (RunId(UUID(int=number)) for number in (1, 2, 3))
@@ -287,6 +297,48 @@ SAMPLES: dict[str, Event] = {
     "session.opened.v1": SessionOpened(
         session_id="conv_1", metadata={"topic": "orders"}, messages=_CONVERSATION, continues_run_id=_BEFORE
     ),
+    "run.created.v1+continues": RunCreated(
+        tenant="acme",
+        kind=RunKind.AGENT,
+        agent="support",
+        input=(_QUESTION,),
+        continued_from_run_id=_BEFORE,
+        chain_root_run_id=_ROOT,
+    ),
+    "run.created.v1+replay": RunCreated(
+        tenant="acme",
+        kind=RunKind.AGENT,
+        agent="support",
+        input=(_QUESTION,),
+        replay=Replay(run_id=_BEFORE, tools=ReplayTools.NONE),
+    ),
+    "tool.failed.v1+not-run": ToolFailed(
+        call_id="call_1", tool="get_order", failure=ToolFailure.NOT_RUN, output="a replay runs no tools"
+    ),
+    "run.continuation-blocked.v1": RunContinuationBlocked(
+        cause=ContinuationBlock.OUTCOME_UNKNOWN, reason="nobody knows what came of it", remedy="Find out."
+    ),
+    "run.continued.v1": RunContinued(by=_BEFORE),
+    "tool.resolved.v1": ToolResolved(call_id="call_1", tool="refund", output="no such order", failed=True),
+    "session.turn-queued.v1": SessionTurnQueued(run_id=_ROOT, limit_s=700.5, ahead=True),
+    "session.turn-begun.v1": SessionTurnBegun(run_id=_ROOT, limit_s=700.5),
+    "idempotency-key.reserved.v1": IdempotencyKeyReserved(
+        key="ticket-4182",
+        method="POST",
+        path="/tracon/api/agents/support/run",
+        fingerprint="9f86d081884c7d65",
+        run_id=_ROOT,
+        form="run",
+    ),
+    "idempotency-key.completed.v1": IdempotencyKeyCompleted(
+        run_id=_BEFORE,
+        status=202,
+        content_type="application/json",
+        body='{"answer":"It ships \u2708"}',
+        headers={"Location": "/tracon/api/jobs/7"},
+        by_operator=True,
+    ),
+    "idempotency-key.released.v1": IdempotencyKeyReleased(run_id=_BEFORE, reason="run_failed"),
     "session.turn-added.v1": SessionTurnAdded(run_id=_ROOT, messages=_CONVERSATION),
 }
 

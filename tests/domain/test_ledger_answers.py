@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.agent import Link
-from domain.events import Event, ModelFallbackUsed, ToolAnswered, ToolFailure
+from domain.events import Event, ModelFallbackUsed, ToolAnswered, ToolFailure, ToolResolved
 from domain.ids import RunId
-from domain.ledger import Ledger, RecordedResult, evolve
+from domain.ledger import Ledger, RecordedResult, call_key, evolve, inherited
 from tests.domain.facts import call, invoking, returned, tool_failed
 from tests.domain.given import RUN_ID
 
@@ -22,11 +22,16 @@ def result(number: int) -> RecordedResult:
     return RecordedResult(run_id=RUN_ID, call_id=f"c{number}", output=f"result {number}")
 
 
+def ran(ledger: Ledger, made: tuple[str, str], came_to: RecordedResult) -> Ledger:
+    """A body ran for a call, to this result."""
+    return ledger.after_invocation(came_to.call_id, *made, "key").after_result(came_to)
+
+
 def having(*calls: tuple[str, str]) -> Ledger:
     """What an earlier link's calls have left, numbered from 0."""
     ledger = Ledger()
-    for number, (tool, arguments) in enumerate(calls):
-        ledger = ledger.after_result(tool, arguments, result(number))
+    for number, made in enumerate(calls):
+        ledger = ran(ledger, made, result(number))
     return ledger.for_next_link()
 
 
@@ -39,7 +44,7 @@ def answers(ledger: Ledger, *calls: tuple[str, str], harmless: bool = False) -> 
         if recorded:
             ledger = ledger.after_answer(tool, arguments)
         else:
-            ledger = ledger.after_result(tool, arguments, result(99))
+            ledger = ran(ledger, (tool, arguments), result(99))
     return found
 
 
@@ -57,7 +62,7 @@ def test_equal_is_the_tool_and_what_the_arguments_say() -> None:
 
 def test_a_failure_is_a_result_and_answers_too() -> None:
     declined = RecordedResult(run_id=RUN_ID, call_id="c1", output="declined", failed=True)
-    ledger = Ledger().after_result(*A, declined).for_next_link()
+    ledger = ran(Ledger(), A, declined).for_next_link()
     assert ledger.answer(*A) == declined
 
 
@@ -80,7 +85,7 @@ def test_one_more_equal_call_of_a_tool_that_only_reads_looks_again() -> None:
 
 
 def test_a_third_link_is_answered_with_what_both_before_it_ran() -> None:
-    second = having(A).after_answer(*A).after_result(*A, result(1))
+    second = ran(having(A).after_answer(*A), A, result(1))
     assert answers(second.for_next_link(), A, A, A) == ["result 0", "result 1", "result 1"]
 
 
@@ -161,10 +166,50 @@ def test_a_call_id_that_comes_again_is_another_call() -> None:
 
 def test_what_an_interrupted_run_completed_answers_the_run_that_continues_it() -> None:
     """CONT-2."""
-    interrupted = told(invoking(CHARGE), returned(CHARGE, "charged"), run_id=OTHER_RUN)
-    assert interrupted.for_next_link().answer(*A) == RecordedResult(
+    interrupted = (OTHER_RUN, (invoking(CHARGE), returned(CHARGE, "charged")))
+    assert inherited([interrupted]).answer(*A) == RecordedResult(
         run_id=OTHER_RUN, call_id="c1", output="charged"
     )
+
+
+def test_a_call_beyond_what_an_interrupted_run_did_is_a_new_one() -> None:
+    """CONT-2: only a call with no record runs, and with the run beginning anew there is no doubt which."""
+    ledger = inherited([(OTHER_RUN, (invoking(CHARGE), returned(CHARGE, "charged")))])
+    assert answers(ledger, A, A) == ["charged", None]
+
+
+def test_an_interrupted_call_is_made_again_under_its_own_key() -> None:
+    """TOOL-1: the outside recognises it, whatever else was called before it this time."""
+    first, second = call("c1", *A), call("c2", *A)
+    interrupted = (
+        invoking(first),
+        invoking(second),
+        returned(second, "charged"),  # the two ran side by side, and the first one never came back
+    )
+    ledger = inherited([(OTHER_RUN, interrupted)])
+    assert ledger.answer(*A) is None
+    assert ledger.call_key(OTHER_RUN, *A) == "key-c1"
+    again = evolve(ledger, RUN_ID, invoking(call("c9", *A)))
+    assert again.answer(*A) == RecordedResult(run_id=OTHER_RUN, call_id="c2", output="charged")
+    new = again.after_answer(*A).call_key(OTHER_RUN, *A)
+    assert new == call_key(OTHER_RUN, "charge", '{"id":7}', 2)
+
+
+def test_what_somebody_found_out_about_a_call_is_its_result() -> None:
+    """CONT-3: the truth answers the run that continues."""
+    resolved = ToolResolved(call_id="c1", tool="charge", output="declined", failed=True)
+    ledger = inherited([(OTHER_RUN, (invoking(CHARGE), resolved))])
+    assert ledger.answer(*A) == RecordedResult(run_id=OTHER_RUN, call_id="c1", output="declined", failed=True)
+
+
+def test_keys_of_equal_calls_differ_and_are_those_of_the_chains_root() -> None:
+    """TOOL-1."""
+    ledger = Ledger()
+    keys = []
+    for number in range(3):
+        keys.append(ledger.call_key(OTHER_RUN, *A))
+        ledger = ran(ledger, A, result(number))
+    assert keys == [call_key(OTHER_RUN, "charge", '{"id":7}', number) for number in range(3)]
 
 
 @given(links=st.lists(CALLS, max_size=4))
@@ -205,6 +250,6 @@ def bodies(links: list[list[tuple[str, str]]], *, harmless: bool) -> dict[str, i
             key = named(tool, arguments)
             runs[key] = runs.get(key, 0) + 1
             done = RecordedResult(run_id=RUN_ID, call_id="c", output=f"{key} {runs[key]}")
-            ledger = ledger.after_result(tool, arguments, done)
+            ledger = ran(ledger, (tool, arguments), done)
         ledger = ledger.for_next_link()
     return runs

@@ -2,6 +2,7 @@
 
 import contextlib
 from typing import Any
+from uuid import UUID
 
 import msgspec
 from hypothesis import settings
@@ -22,6 +23,8 @@ from domain.commands import (
     ExhaustChain,
     FailRun,
     InvokeTool,
+    NoteBlocked,
+    NoteContinued,
     RecordModelFailure,
     RecordQueueing,
     RecordReply,
@@ -30,14 +33,17 @@ from domain.commands import (
     RecordToolOutput,
     RecordUnknownOutcome,
     RequestCancel,
+    ResolveTool,
     RetryModelCall,
     RunCommand,
     SkipLink,
     StartRun,
     UseFallback,
 )
-from domain.decide import InvalidInput, OutOfTurn, RunAlreadyEnded, decide
+from domain.decide import InvalidInput, decide
+from domain.errors import Conflict, NotFound
 from domain.failure import ErrorClass, FailureClass, RunError
+from domain.ids import RunId
 from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, ToolMessage, UserMessage, flaw_in
 from domain.run import Run, RunStatus, evolve, fold
@@ -50,7 +56,6 @@ from tests.domain.strategies import call_failures, replies
 LIMITS = TurnLimits(max_steps=4)
 CODEC = Codec()
 ERROR = RunError(message="no provider left", type="provider_unavailable", error_class=ErrorClass.PROVIDER)
-ENDED = e.RunCompleted | e.RunFailed | e.RunCancelled
 RESULTS = e.ToolReturned | e.ToolFailed | e.ToolAnswered
 LINKS = [Link(provider=name, model="m") for name in ("one", "two", "three")]
 AGENT = AgentDefinition(name="support", provider="one", model="m", fallbacks=tuple(LINKS[1:]))
@@ -98,6 +103,14 @@ commands: st.SearchStrategy[RunCommand] = st.one_of(
     command_of(CancelRun),
     command_of(CancelQueuedRun),
     command_of(ExhaustAttempts, attempts=st.just(1)),
+    command_of(ResolveTool, call_id=call_ids, output=st.sampled_from(["charged", "not charged"])),
+    command_of(NoteContinued, by=st.sampled_from([RunId(UUID(int=1)), RunId(UUID(int=2))])),
+    command_of(
+        NoteBlocked,
+        cause=st.sampled_from(e.ContinuationBlock),
+        reason=st.just("nobody knows"),
+        remedy=st.just("find out"),
+    ),
 )
 
 
@@ -115,7 +128,8 @@ class RunMachine(RuleBasedStateMachine):
         before = msgspec.structs.replace(self.run)
         facts = decide(self.run, command)
         assert self.run == before, "deciding changed the run"
-        assert not (facts and before.status.ended), "a closed run was written to"
+        if before.status.ended:
+            assert all(isinstance(fact, e.AfterEnd) for fact in facts), "a closed run was rewritten"
         for fact in facts:
             self.run = evolve(self.run, fact)
             self.facts.append(fact)
@@ -126,7 +140,7 @@ class RunMachine(RuleBasedStateMachine):
         """The same news again adds nothing, or is refused. Only text may come twice."""
         if isinstance(command, RecordText):
             return
-        with contextlib.suppress(OutOfTurn, RunAlreadyEnded):
+        with contextlib.suppress(Conflict):
             assert decide(self.run, command) == []
 
     @initialize(started=st.booleans(), input_ends_in_a_reply=st.booleans())
@@ -141,7 +155,7 @@ class RunMachine(RuleBasedStateMachine):
         known = self.run
         try:
             self.tell(command)
-        except (OutOfTurn, RunAlreadyEnded, InvalidInput):
+        except (Conflict, NotFound, InvalidInput):
             assert self.run is known
 
     @rule(told=st.lists(st.sampled_from(["It ", "ships."]), max_size=2), reply=replies())
@@ -185,9 +199,21 @@ class RunMachine(RuleBasedStateMachine):
         assert self.run.version == len(self.facts)
 
     @invariant()
-    def nothing_follows_the_end(self) -> None:
-        assert [isinstance(fact, ENDED) for fact in self.facts[:-1]].count(True) == 0
-        assert self.run.status.ended == (bool(self.facts) and isinstance(self.facts[-1], ENDED))
+    def a_closed_run_stays_what_it_was(self) -> None:
+        """CONT-5: what may follow the end changes nothing about it."""
+        kinds = [isinstance(fact, e.RunEnd) for fact in self.facts]
+        assert kinds.count(True) == self.run.status.ended
+        if self.run.status.ended:
+            end = kinds.index(True) + 1
+            assert all(isinstance(fact, e.AfterEnd) for fact in self.facts[end:])
+            assert fold(RUN_ID, self.facts[:end]).status is self.run.status
+            assert turn_of(fold(RUN_ID, self.facts[:end])) == turn_of(self.run)
+
+    @invariant()
+    def a_run_is_continued_once_and_each_call_resolved_once(self) -> None:
+        assert sum(isinstance(fact, e.RunContinued) for fact in self.facts) <= 1
+        resolved = [fact.call_id for fact in self.facts if isinstance(fact, e.ToolResolved)]
+        assert len(resolved) == len(set(resolved))
 
     @invariant()
     def every_call_is_invoked_and_answered_at_most_once(self) -> None:
@@ -228,7 +254,9 @@ class RunMachine(RuleBasedStateMachine):
                 spent = True
             elif isinstance(fact, e.ChainExhausted):
                 later = self.facts[place + 1 :]
-                assert [f for f in later if not isinstance(f, e.RunCancelRequested | ENDED)] == []
+                assert [
+                    f for f in later if not isinstance(f, e.RunCancelRequested | e.RunEnd | e.AfterEnd)
+                ] == []
         refunds = [fact.refunded for fact in self.facts if isinstance(fact, e.RunFailed)]
         exhausted = any(isinstance(fact, e.ChainExhausted) for fact in self.facts)
         assert refunds == [exhausted] * len(refunds)

@@ -1,12 +1,15 @@
 """A conversation over several runs."""
 
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.events import SessionTurnAdded
-from domain.ids import Version
+from domain.events import Recorded, SessionEvent, SessionTurnAdded, SessionTurnBegun, SessionTurnQueued
+from domain.ids import RunId, Version, session_stream
 from domain.messages import Message, ToolCall, ToolMessage, UserMessage, flaw_in, with_result
-from domain.session import Session, fold, turn_of
+from domain.session import Session, Turn, fold, turn_of
 from tests.domain import given as run
 from tests.domain.facts import OPENED, QUESTION, asked_for, call, calling, invoking, replied, returned, says
 
@@ -21,7 +24,61 @@ def test_a_session_is_its_turns_one_after_the_other() -> None:
     first = SessionTurnAdded(run_id=run.RUN_ID, messages=(QUESTION, says("It ships today.")))
     second = SessionTurnAdded(run_id=run.RUN_ID, messages=(UserMessage(content="thanks"), says("Welcome.")))
     assert fold([]) == Session()
-    assert fold([first, second]) == Session(version=Version(2), messages=(*first.messages, *second.messages))
+    assert told(first, second) == Session(version=Version(2), messages=(*first.messages, *second.messages))
+
+
+def test_a_session_is_one_runs_until_its_turn_is_added() -> None:
+    """Two runs of one session never interleave: whoever comes later is behind those that came before."""
+    begun = told(begins(A), waits(B), waits(C))
+    assert [turn.run_id for turn in begun.before(B)] == [A]
+    assert [turn.run_id for turn in begun.before(C)] == [A, B]
+    assert [turn.run_id for turn in begun.before(D)] == [A, B, C]
+    over = told(begins(A), waits(B), waits(C), SessionTurnAdded(run_id=A, messages=()))
+    assert [turn.run_id for turn in over.before(C)] == [B]
+    assert over.before(B) == ()
+
+
+def test_a_run_that_begins_leaves_those_before_it_behind() -> None:
+    """They have ended without their turn, or it could not have begun."""
+    assert [turn.run_id for turn in told(waits(A), waits(B), begins(B), waits(C)).before(C)] == [B]
+
+
+def test_a_run_that_goes_ahead_waits_for_the_one_that_has_begun_only() -> None:
+    """CONT-1: what was asked first is answered first."""
+    session = told(begins(A), waits(B), waits(C, ahead=True))
+    assert [turn.run_id for turn in session.before(C)] == [A]
+    assert [turn.run_id for turn in session.before(B)] == [A, C]
+
+
+def test_a_turn_is_over_some_time_after_it_was_recorded() -> None:
+    [turn] = told(begins(A)).before(B)
+    assert turn == Turn(run_id=A, until=AT + timedelta(seconds=60))
+
+
+A, B, C, D = (RunId(UUID(int=number)) for number in range(4))
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def begins(run_id: RunId) -> SessionTurnBegun:
+    return SessionTurnBegun(run_id=run_id, limit_s=60)
+
+
+def waits(run_id: RunId, *, ahead: bool = False) -> SessionTurnQueued:
+    return SessionTurnQueued(run_id=run_id, limit_s=60, ahead=ahead)
+
+
+def told(*facts: SessionEvent) -> Session:
+    return fold(
+        Recorded(
+            stream_id=session_stream("acme", "s"),
+            sequence=Version(number),
+            position=number,
+            at=AT,
+            tenant="acme",
+            event=fact,
+        )
+        for number, fact in enumerate(facts, 1)
+    )
 
 
 def test_a_turn_is_its_input_its_replies_and_their_results() -> None:
