@@ -12,6 +12,7 @@ DEFAULT_TENANT = "default"
 # Fixed for ever: a session's stream id is computed from its name, never looked up.
 _SESSIONS = UUID("5d1f7a86-6c0e-5b0e-9a55-0d6a2e1f4c11")
 _SCHEDULES = UUID("0b7c1c52-3f0e-5c7d-8d37-54b1b1d86a02")
+_IDEMPOTENCY_KEYS = UUID("8f4b1e0a-2c57-5d3b-9a64-3be0c1f7d925")
 _DELIVERIES = UUID("c6a2f0de-9a41-5e0f-b2c8-7d1c9a3e5f43")
 
 
@@ -23,6 +24,11 @@ def run_stream(run_id: RunId) -> StreamId:
 def session_stream(tenant: str, session_id: str) -> StreamId:
     """The same name in two tenants is two sessions. The length keeps ("a", "bc") apart from ("ab", "c")."""
     return StreamId(uuid5(_SESSIONS, f"{len(tenant)}:{tenant}{session_id}"))
+
+
+def idempotency_stream(tenant: str, key: str) -> StreamId:
+    """The same key in two tenants is two keys. Whoever writes the stream's next version has the key."""
+    return StreamId(uuid5(_IDEMPOTENCY_KEYS, f"{len(tenant)}:{tenant}{key}"))
 
 
 def schedule_stream(tenant: str, name: str) -> StreamId:
