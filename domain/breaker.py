@@ -21,8 +21,13 @@ class ProviderUnavailable(Unavailable):
     code = "provider_unavailable"
 
     def __init__(self, provider_name: str, retry_after_s: float) -> None:
-        super().__init__(f"provider {provider_name} is unavailable: its circuit is open", retry_after_s)
+        super().__init__(f"the circuit of provider {provider_name} is open", retry_after_s)
         self.provider_name = provider_name
+
+    @property
+    def failure(self) -> CallFailure:
+        """The same, as what became of a call."""
+        return CallFailure(kind=FailureKind.CIRCUIT_OPEN, message=str(self), retry_after_s=self.retry_after_s)
 
 
 class BreakerPolicy(msgspec.Struct, frozen=True, kw_only=True):

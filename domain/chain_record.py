@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from domain.chain import FallbackMode, LeftLink, NextLink, Retry, Stop
+from domain.chain import LeftLink, NextLink, Retry, Stop
 from domain.commands import ExhaustChain, FailRun, RetryModelCall, RunCommand, SkipLink, UseFallback
 
 
@@ -12,10 +12,7 @@ def commands_for(outcome: Retry | NextLink | Stop) -> list[RunCommand]:
         case Retry(wait_s=wait_s):
             return [RetryModelCall(wait_ms=round(wait_s * 1000))]
         case NextLink(state=state, left=left, skipped=skipped):
-            failed = left.failure
-            restarted = (
-                state.mode is FallbackMode.RESTART and failed is not None and not failed.content_delivered
-            )
+            restarted = state.restarts and left.failure is not None
             switch = UseFallback(fallback=state.link, reason=left.reason, restarted=restarted)
             return [*_skips(skipped), switch]
         case Stop(error=error, exhausted=exhausted, skipped=skipped):

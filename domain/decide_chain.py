@@ -64,7 +64,13 @@ def exhaust(run: Run, command: ExhaustChain) -> list[e.RunEvent]:
     require(bool(links), run, "no link has failed or been skipped")
     error = command.error
     return [
-        e.ChainExhausted(step=_step(run), links=links, error=error.message, error_class=error.error_class)
+        e.ChainExhausted(
+            step=_step(run),
+            links=links,
+            error=error.message,
+            error_class=error.error_class,
+            retry_after_s=error.retry_after_s,
+        )
     ]
 
 
@@ -79,6 +85,7 @@ def fail(run: Run, error: RunError) -> list[e.RunEvent]:
             error_class=cause.error_class,
             fallbacks_taken=fallbacks_taken(run),
             refunded=standing.exhausted is not None,
+            retry_after_s=cause.retry_after_s,
         )
     ]
 

@@ -201,6 +201,7 @@ class ChainExhausted(Event, frozen=True, kw_only=True, tag="chain.exhausted.v1")
     links: tuple[Link, ...]
     error: str
     error_class: ErrorClass
+    retry_after_s: float | None = None
 
 
 class ToolInvoking(Event, frozen=True, kw_only=True, tag="tool.invoking.v1"):
@@ -302,6 +303,7 @@ class RunFailed(Event, frozen=True, kw_only=True, tag="run.failed.v1"):
     """The run ended without an answer. The first cause is what is told.
 
     `refunded`: no link of the chain could serve it, so an application should not charge for it (CHAIN-10).
+    `retry_after_s`: when a provider, or its circuit, may serve again (BREAK-2); None where nobody knows.
     """
 
     error: str
@@ -309,6 +311,7 @@ class RunFailed(Event, frozen=True, kw_only=True, tag="run.failed.v1"):
     error_class: ErrorClass
     fallbacks_taken: tuple[Link, ...] = ()
     refunded: bool = False
+    retry_after_s: float | None = None
 
 
 class RunCancelled(Event, frozen=True, kw_only=True, tag="run.cancelled.v1"):

@@ -65,6 +65,8 @@ class RunError(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     type: str
     error_class: ErrorClass
+    retry_after_s: float | None = None
+    """When it may be worth trying again, where somebody knows."""
 
 
 _UNAVAILABLE_STATUS = frozenset({429, 503, 529})
@@ -164,8 +166,9 @@ def _of_status(status: int, retry_after_s: float | None, cap_s: float) -> Failur
     return FailureClass.INVALID
 
 
-# These end an answer on purpose; whatever was delivered, the stream did not break.
-_BY_INTENT = frozenset({FailureClass.CONTENT_FILTERED, FailureClass.CANCELLED, FailureClass.INTERNAL})
+BY_INTENT = frozenset({FailureClass.CONTENT_FILTERED, FailureClass.CANCELLED, FailureClass.INTERNAL})
+"""These end an answer on purpose; whatever was delivered, the stream did not break."""
+
 _OWN_ERRORS = {
     FailureClass.AUTH: ("provider_auth", ErrorClass.PROVIDER),
     FailureClass.INVALID: ("provider_rejected", ErrorClass.INVALID),
@@ -177,15 +180,19 @@ _OWN_ERRORS = {
 
 def error_of(provider: str, failure_class: FailureClass, failure: CallFailure) -> RunError:
     """The error of a run whose only link failed (CHAIN-1). After content it is `stream_error` (CHAIN-7)."""
-    if failure.content_delivered and failure_class not in _BY_INTENT:
+    if failure.content_delivered and failure_class not in BY_INTENT:
         return RunError(
             message=f"provider {provider} broke off in the middle of its answer: {failure.message}",
             type="stream_error",
             error_class=ErrorClass.PROVIDER,
         )
-    error_type, error_class = _OWN_ERRORS.get(failure_class, ("provider_unavailable", ErrorClass.PROVIDER))
+    message = f"provider {provider} failed ({failure_class}): {failure.message}"
+    if failure_class in _OWN_ERRORS:
+        error_type, error_class = _OWN_ERRORS[failure_class]
+        return RunError(message=message, type=error_type, error_class=error_class)
     return RunError(
-        message=f"provider {provider} failed ({failure_class}): {failure.message}",
-        type=error_type,
-        error_class=error_class,
+        message=message,
+        type="provider_unavailable",
+        error_class=ErrorClass.PROVIDER,
+        retry_after_s=failure.retry_after_s,
     )

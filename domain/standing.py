@@ -43,7 +43,12 @@ def evolve(standing: ChainStanding, event: e.RunEvent) -> ChainStanding:
         case e.ModelFallbackUsed(fallback=fallback):
             return ChainStanding(fallback=fallback, left=standing.used_up)
         case e.ChainExhausted() as end:
-            error = RunError(message=end.error, type=CHAIN_EXHAUSTED, error_class=end.error_class)
+            error = RunError(
+                message=end.error,
+                type=CHAIN_EXHAUSTED,
+                error_class=end.error_class,
+                retry_after_s=end.retry_after_s,
+            )
             return ChainStanding(fallback=standing.fallback, left=end.links, exhausted=error)
         case _:
             return standing

@@ -242,6 +242,13 @@ SAMPLES: dict[str, Event] = {
         error="provider primary failed",
         error_class=ErrorClass.PROVIDER,
     ),
+    "chain.exhausted.v1+retry-after": ChainExhausted(
+        step=2,
+        links=(_PRIMARY, _BACKUP),
+        error="provider primary failed",
+        error_class=ErrorClass.PROVIDER,
+        retry_after_s=29.5,
+    ),
     "tool.invoking.v1": ToolInvoking(
         call_id="call_1",
         tool="get_order",
@@ -283,6 +290,12 @@ SAMPLES: dict[str, Event] = {
         error_class=ErrorClass.PROVIDER,
         fallbacks_taken=(_PRIMARY, _BACKUP),
         refunded=True,
+    ),
+    "run.failed.v1+retry-after": RunFailed(
+        error="provider primary failed",
+        error_type="provider_unavailable",
+        error_class=ErrorClass.PROVIDER,
+        retry_after_s=29.5,
     ),
     "run.cancelled.v1": RunCancelled(reason="too slow"),
     "job.attempts-exhausted.v1": JobAttemptsExhausted(attempts=2),

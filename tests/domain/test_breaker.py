@@ -23,7 +23,7 @@ from domain.breaker import (
     succeeded,
 )
 from domain.errors import Unavailable
-from domain.failure import CallFailure, FailureClass, FailureKind
+from domain.failure import CallFailure, FailureClass, FailureKind, classify
 from tests.domain.strategies import call_failures
 
 POLICY = BreakerPolicy(failure_threshold=3, break_s=30.0)
@@ -143,7 +143,14 @@ def test_the_error_of_an_open_circuit_names_the_provider_and_the_wait() -> None:
     error = ProviderUnavailable("primary", 12.5)
     assert isinstance(error, Unavailable)
     assert (error.provider_name, error.retry_after_s) == ("primary", 12.5)
-    assert str(error) == "provider primary is unavailable: its circuit is open"
+    assert str(error) == "the circuit of provider primary is open"
+
+
+def test_an_open_circuits_error_is_a_failure_of_the_call_that_was_not_made() -> None:
+    """BREAK-2, CLASS: an open circuit is `unavailable`."""
+    failure = ProviderUnavailable("primary", 12.5).failure
+    assert (failure.kind, failure.retry_after_s) == (FailureKind.CIRCUIT_OPEN, 12.5)
+    assert classify(failure) is FailureClass.UNAVAILABLE
 
 
 @pytest.mark.parametrize(

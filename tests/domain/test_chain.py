@@ -15,9 +15,11 @@ from domain.chain import (
     NextLink,
     Retry,
     Stop,
+    Verdict,
     after,
     answered,
     begin,
+    is_last,
 )
 from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, RunError
 
@@ -25,6 +27,11 @@ ONE, TWO, THREE = (Link(provider=name, model="m") for name in ("one", "two", "th
 RETRIED = [FailureClass.TRANSIENT, FailureClass.EMPTY, FailureClass.ERROR_PRE]
 ENDING = [FailureClass.AUTH, FailureClass.INVALID, FailureClass.CONTENT_FILTERED, FailureClass.CANCELLED]
 ENDING.append(FailureClass.INTERNAL)
+OVERFLOW = Verdict(failure_class=FailureClass.INVALID, larger_window=True)
+
+
+def of(failure_class: FailureClass) -> Verdict:
+    return Verdict(failure_class=failure_class)
 
 
 def chain(*links: Link, mode: FallbackMode = FallbackMode.CONTINUE) -> ChainState:
@@ -42,7 +49,7 @@ def left(link: Link, failure_class: FailureClass, message: str = "boom") -> Left
 
 
 def retried(state: ChainState, failure_class: FailureClass = FailureClass.TRANSIENT) -> ChainState:
-    retry = after(state, failure_class, failure())
+    retry = after(state, of(failure_class), failure())
     assert isinstance(retry, Retry)
     return retry.state
 
@@ -50,13 +57,13 @@ def retried(state: ChainState, failure_class: FailureClass = FailureClass.TRANSI
 def moved(
     state: ChainState, message: str = "boom", failure_class: FailureClass = FailureClass.UNAVAILABLE
 ) -> ChainState:
-    following = after(state, failure_class, failure(message))
+    following = after(state, of(failure_class), failure(message))
     assert isinstance(following, NextLink)
     return following.state
 
 
 def stopped(state: ChainState, failure_class: FailureClass, seen: CallFailure | None = None) -> Stop:
-    stop = after(state, failure_class, seen or failure())
+    stop = after(state, of(failure_class), seen or failure())
     assert isinstance(stop, Stop)
     return stop
 
@@ -64,7 +71,7 @@ def stopped(state: ChainState, failure_class: FailureClass, seen: CallFailure | 
 @pytest.mark.parametrize("failure_class", RETRIED)
 def test_a_link_gets_one_retry(failure_class: FailureClass) -> None:
     """CHAIN-2."""
-    again = after(chain(ONE, TWO), failure_class, failure())
+    again = after(chain(ONE, TWO), of(failure_class), failure())
     assert isinstance(again, Retry)
     assert again.state.link == ONE
     assert moved(again.state, failure_class=failure_class).link == TWO
@@ -80,7 +87,7 @@ def test_the_retry_is_shared_by_the_classes_that_have_one(first: FailureClass, s
 
 def test_unavailable_skips_the_retry() -> None:
     """CHAIN-3."""
-    following = after(chain(ONE, TWO), FailureClass.UNAVAILABLE, failure())
+    following = after(chain(ONE, TWO), of(FailureClass.UNAVAILABLE), failure())
     assert following == NextLink(
         state=ChainState(
             links=chain(ONE, TWO).links, position=1, left=(left(ONE, FailureClass.UNAVAILABLE),)
@@ -124,7 +131,7 @@ def test_some_failures_end_the_chain_with_their_own_error(failure_class: Failure
 def test_an_ending_failure_of_a_fallback_tells_what_came_before_it() -> None:
     stop = stopped(moved(chain(ONE, TWO, THREE), "overloaded"), FailureClass.AUTH, failure("bad key"))
     assert stop.error == RunError(
-        message="provider two failed (auth): bad key; before it, one/m failed (unavailable): overloaded",
+        message="provider two failed (auth): bad key; before it: one/m failed (unavailable): overloaded",
         type="provider_auth",
         error_class=ErrorClass.PROVIDER,
     )
@@ -208,7 +215,7 @@ def test_a_link_without_tool_support_is_skipped_at_the_start() -> None:
 
 def test_a_link_without_tool_support_is_skipped_on_the_way() -> None:
     """CHAIN-4."""
-    following = after(tooled(True, False, True), FailureClass.UNAVAILABLE, failure())
+    following = after(tooled(True, False, True), of(FailureClass.UNAVAILABLE), failure())
     assert isinstance(following, NextLink)
     assert following.state.link == THREE
     assert following.skipped == (LeftLink(link=TWO, reason="no_tool_support"),)
@@ -298,7 +305,7 @@ def test_a_context_overflow_goes_to_a_larger_or_unknown_window(
     sizes: tuple[int | None, ...], expected: Link
 ) -> None:
     """CLASS-3: `context_overflow_to_larger`."""
-    following = after(windows(*sizes), FailureClass.INVALID, failure("too long"), larger_window=True)
+    following = after(windows(*sizes), OVERFLOW, failure("too long"))
     assert isinstance(following, NextLink)
     assert following.state.link == expected
     assert {skip.reason for skip in following.skipped} <= {"window_too_small"}
@@ -310,7 +317,7 @@ def test_any_other_failure_goes_to_the_next_link_whatever_its_window() -> None:
 
 def test_a_context_overflow_of_the_largest_window_is_an_error_of_its_own() -> None:
     """CLASS-3."""
-    stop = after(windows(32, 16, 32), FailureClass.INVALID, failure("too long"), larger_window=True)
+    stop = after(windows(32, 16, 32), OVERFLOW, failure("too long"))
     assert isinstance(stop, Stop)
     assert (stop.error.type, stop.exhausted) == ("provider_rejected", False)
     assert stop.state.fallbacks_taken == (ONE,)
@@ -333,7 +340,7 @@ def test_a_wait_honours_the_providers_wish_and_is_jittered(
     wish: float | None, least: float, random: float
 ) -> None:
     """CHAIN-2."""
-    again = after(chain(ONE), FailureClass.TRANSIENT, failure(retry_after_s=wish), random=random)
+    again = after(chain(ONE), of(FailureClass.TRANSIENT), failure(retry_after_s=wish), random=random)
     assert isinstance(again, Retry)
     assert again.wait_s == pytest.approx(least + RETRY_JITTER_S * random)
 
@@ -346,7 +353,8 @@ def test_a_wait_honours_the_providers_wish_and_is_jittered(
 def test_a_wait_never_outlives_the_deadline(remaining_s: float, wish: float | None, random: float) -> None:
     """CHAIN-2: a retry that could not be made in time is not waited for; the next link is called now."""
     seen = failure(retry_after_s=wish)
-    outcome = after(chain(ONE, TWO), FailureClass.TRANSIENT, seen, remaining_s=remaining_s, random=random)
+    transient = of(FailureClass.TRANSIENT)
+    outcome = after(chain(ONE, TWO), transient, seen, remaining_s=remaining_s, random=random)
     wait_s = max(wish or 0.0, RETRY_WAIT_S) + RETRY_JITTER_S * random
     if wait_s < remaining_s:
         assert isinstance(outcome, Retry)
@@ -354,3 +362,142 @@ def test_a_wait_never_outlives_the_deadline(remaining_s: float, wish: float | No
     else:
         assert isinstance(outcome, NextLink)
         assert outcome.state.link == TWO
+
+
+class TestCarryingOn:
+    """CHAIN-14: what follows when an answer is cut in the middle and may be carried on."""
+
+    CUT = failure("connection reset", cut=True)
+
+    def cut(self, state: ChainState, seen: CallFailure = CUT) -> NextLink | Retry | Stop:
+        return after(state, of(FailureClass.TRANSIENT), seen, recover=True)
+
+    def carried(self, *links: Link, mode: FallbackMode = FallbackMode.CONTINUE) -> ChainState:
+        """The second link is carrying on what the first has begun."""
+        following = self.cut(chain(*links, mode=mode))
+        assert isinstance(following, NextLink)
+        return following.state
+
+    def test_the_next_link_goes_on(self) -> None:
+        state = self.carried(ONE, TWO)
+        assert state.link == TWO
+        assert state.cut == LeftLink(
+            link=ONE, reason="connection reset", failure_class=FailureClass.TRANSIENT, failure=self.CUT
+        )
+
+    def test_without_a_next_link_the_answer_is_cut(self) -> None:
+        stop = self.cut(chain(ONE))
+        assert isinstance(stop, Stop)
+        assert stop.error.message == "provider one broke off in the middle of its answer: connection reset"
+        assert (stop.error.type, stop.exhausted) == ("stream_error", False)
+
+    def test_a_link_that_carries_on_has_its_retry(self) -> None:
+        """CHAIN-2."""
+        assert retried(self.carried(ONE, TWO)).link == TWO
+
+    def test_a_third_link_goes_on_where_the_second_broke_off(self) -> None:
+        following = self.cut(self.carried(ONE, TWO, THREE))
+        assert isinstance(following, NextLink)
+        assert following.state.link == THREE
+        assert following.state.cut is not None
+        assert following.state.cut.link == ONE
+
+    @pytest.mark.parametrize(
+        "failure_class", [FailureClass.UNAVAILABLE, FailureClass.INVALID, FailureClass.AUTH]
+    )
+    def test_an_answer_that_nobody_could_carry_on_is_cut_and_the_chain_not_exhausted(
+        self, failure_class: FailureClass
+    ) -> None:
+        """CHAIN-7: rule 7, if it cannot be had."""
+        stop = stopped(self.carried(ONE, TWO), failure_class, failure("no prefill"))
+        assert not stop.exhausted
+        assert stop.state.fallbacks_taken == (ONE, TWO)
+        assert stop.error == RunError(
+            message=(
+                "provider one broke off in the middle of its answer: connection reset; "
+                f"it was not carried on: one/m failed (transient): connection reset; two/m failed ({failure_class}): no prefill"
+            ),
+            type="stream_error",
+            error_class=ErrorClass.PROVIDER,
+        )
+
+    def test_a_filter_that_ends_the_answer_is_the_cause_all_the_same(self) -> None:
+        """CHAIN-3."""
+        stop = stopped(self.carried(ONE, TWO), FailureClass.CONTENT_FILTERED)
+        assert stop.error.type == "content_filtered"
+
+    def test_an_answered_step_has_no_cut_any_more(self) -> None:
+        stop = stopped(answered(self.carried(ONE, TWO), streamed=True), FailureClass.UNAVAILABLE)
+        assert stop.exhausted
+
+    def test_a_begun_answer_is_not_begun_again(self) -> None:
+        """CHAIN-6, CHAIN-7: in restart mode neither the link that carries on nor one after it starts anew."""
+        streamed = answered(chain(ONE, TWO, THREE, mode=FallbackMode.RESTART), streamed=True)
+        following = self.cut(streamed)
+        assert isinstance(following, NextLink)
+        assert not following.state.restarts
+        assert moved(following.state).link == THREE
+        assert not moved(following.state).restarts
+
+    def test_a_failure_that_ends_the_chain_is_not_carried_on(self) -> None:
+        """CHAIN-3."""
+        stop = after(chain(ONE, TWO), of(FailureClass.AUTH), self.CUT, recover=True)
+        assert isinstance(stop, Stop)
+
+
+def test_a_provider_that_wants_to_be_paid_is_left_with_all_its_models() -> None:
+    """CLASS-3; C18: 402 is `unavailable` for the credential."""
+    sibling = Link(provider="one", model="other")
+    unpaid = Verdict(failure_class=FailureClass.UNAVAILABLE, payment_required=True)
+    following = after(chain(ONE, sibling, TWO), unpaid, failure("pay first"))
+    assert isinstance(following, NextLink)
+    assert following.state.link == TWO
+    assert following.skipped == (LeftLink(link=sibling, reason="payment_required"),)
+
+
+@pytest.mark.parametrize(
+    ("state", "last"),
+    [
+        (chain(ONE), True),
+        (chain(ONE, TWO), False),
+        (moved(chain(ONE, TWO)), True),
+        (tooled(True, False), True),
+        (tooled(True, False, True), False),
+        (answered(chain(ONE, TWO, mode=FallbackMode.RESTART), streamed=True), True),
+        (answered(chain(ONE, TWO, mode=FallbackMode.RESTART), streamed=False), False),
+    ],
+    ids=[
+        "the only one",
+        "one more",
+        "the second of two",
+        "the rest cannot call tools",
+        "one of the rest can",
+        "the turn cannot start again",
+        "the turn can start again",
+    ],
+)
+def test_a_link_is_the_last_if_no_other_can_take_over(state: ChainState, last: bool) -> None:
+    """CLASS-2: the last link left is bounded by the run's deadline only."""
+    assert is_last(state) == last
+
+
+def test_an_error_knows_when_the_provider_may_serve_again() -> None:
+    """BREAK-2."""
+    stop = stopped(chain(ONE), FailureClass.UNAVAILABLE, failure(retry_after_s=7.0))
+    assert stop.error.retry_after_s == 7.0
+    assert stopped(chain(ONE), FailureClass.AUTH, failure(retry_after_s=7.0)).error.retry_after_s is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "soonest"),
+    [(25.0, 5.0, 5.0), (None, 5.0, 5.0), (25.0, None, 25.0), (None, None, None)],
+)
+def test_an_exhausted_chain_may_serve_again_with_the_first_link_that_does(
+    first: float | None, second: float | None, soonest: float | None
+) -> None:
+    """BREAK-2."""
+    unavailable = of(FailureClass.UNAVAILABLE)
+    following = after(chain(ONE, TWO), unavailable, failure(retry_after_s=first))
+    stop = after(following.state, unavailable, failure(retry_after_s=second))
+    assert isinstance(stop, Stop)
+    assert stop.error.retry_after_s == soonest

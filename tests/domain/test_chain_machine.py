@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from domain import events as e
 from domain import ledger
 from domain.agent import AgentDefinition, Link
-from domain.chain import ChainLink, ChainState, FallbackMode, NextLink, Retry, Stop, after, answered, begin
+from domain.chain import (
+    ChainLink,
+    ChainState,
+    FallbackMode,
+    NextLink,
+    Retry,
+    Stop,
+    Verdict,
+    after,
+    answered,
+    begin,
+)
 from domain.chain_record import commands_for
 from domain.commands import (
     AnswerToolCall,
@@ -24,7 +35,7 @@ from domain.commands import (
     StartRun,
 )
 from domain.decide import decide
-from domain.failure import CallFailure, FailureClass, FailureKind, error_of
+from domain.failure import BY_INTENT, CallFailure, FailureClass, FailureKind, error_of
 from domain.ledger import Ledger
 from domain.messages import AssistantMessage, ToolCall
 from domain.run import Run, evolve, fold
@@ -64,8 +75,9 @@ class Attempt(msgspec.Struct, frozen=True):
 class Turn:
     """A turn as the actor performs it: it calls, asks chain and ledger what that means, and tells the run."""
 
-    def __init__(self, state: ChainState) -> None:
+    def __init__(self, state: ChainState, recover: bool) -> None:
         self.opening = state
+        self.recover = recover
         self.state = state
         self.ledger = Ledger()
         self.run = Run(id=RUN_ID)
@@ -87,6 +99,18 @@ class Turn:
             case NextLink() | Stop() as outcome:
                 self._follow(outcome)
 
+    def cuts(self, step: int) -> list[Attempt]:
+        """The calls of a step that broke off in the middle of their answer, where that may be carried on."""
+        return [
+            attempt
+            for attempt in self.attempts
+            if attempt.step == step
+            and self.recover
+            and isinstance(attempt.outcome, Fails)
+            and attempt.outcome.cut
+            and attempt.outcome.failure_class in MOVING
+        ]
+
     @property
     def over(self) -> bool:
         return self.run.status.ended
@@ -103,7 +127,8 @@ class Turn:
         else:
             failed = RecordModelFailure(step=step, failure_class=outcome.failure_class, failure=outcome.seen)
             self._tell(failed)
-            self._follow(after(self.state, outcome.failure_class, outcome.seen, random=0.5))
+            verdict = Verdict(failure_class=outcome.failure_class)
+            self._follow(after(self.state, verdict, outcome.seen, recover=self.recover, random=0.5))
 
     def _reply(self, step: int, reply: Replies) -> None:
         calls = tuple(
@@ -162,16 +187,17 @@ outcomes = st.lists(failures | tool_replies | failures | tool_replies | answers,
 
 
 @settings(max_examples=400)
-@given(opening=openings, outcomes=outcomes)
+@given(opening=openings, recover=st.booleans(), outcomes=outcomes)
 def test_any_turn_keeps_to_the_rules_of_the_chain(
-    opening: ChainState, outcomes: list[Fails | Replies]
+    opening: ChainState, recover: bool, outcomes: list[Fails | Replies]
 ) -> None:
-    turn = Turn(opening)
+    turn = Turn(opening, recover)
     for outcome in outcomes:
         if turn.over:
             break
         turn.play(outcome)
     event("exhausted" if turn.stop and turn.stop.exhausted else "stopped" if turn.stop else "not stopped")
+    event("an answer was carried on" if any(turn.cuts(a.step) for a in turn.attempts[:-1]) else "none was")
     check_retries(turn)
     check_order(turn)
     check_what_ends(turn)
@@ -209,15 +235,15 @@ def check_no_restart_of_what_was_seen(turn: Turn) -> None:
     streamed = False
     for before, attempt in zip(turn.attempts, turn.attempts[1:], strict=False):
         streamed = streamed or (isinstance(before.outcome, Replies) and before.outcome.streamed)
-        assert not streamed or before.link == attempt.link
+        assert not streamed or before.link == attempt.link or turn.cuts(attempt.step)
 
 
 def check_what_ends(turn: Turn) -> None:
-    """CHAIN-3, 7: no call after an ending class, none after content, none after the answer."""
+    """CHAIN-3, 7, 14: none after an ending class or the answer, and after content only to carry it on."""
     for attempt in turn.attempts[:-1]:
         if isinstance(attempt.outcome, Fails):
             assert attempt.outcome.failure_class in MOVING
-            assert not attempt.outcome.cut
+            assert turn.recover or not attempt.outcome.cut
         else:
             assert attempt.outcome.tools
 
@@ -261,6 +287,9 @@ def check_error(turn: Turn) -> None:
         assert len(turn.opening.links) > 1
     else:
         link, outcome = failed[-1]
+        cuts = turn.cuts(turn.attempts[-1].step)
+        if cuts and outcome.failure_class not in BY_INTENT:
+            link, outcome = cuts[0].link, cuts[0].outcome  # what the rest was there to carry on
         own = error_of(link.provider, outcome.failure_class, outcome.seen)
         assert (turn.stop.error.type, turn.stop.error.error_class) == (own.type, own.error_class)
         assert told.startswith(own.message)
@@ -277,7 +306,12 @@ def check_record(turn: Turn) -> None:
     assert from_ledger + turn.bodies == sum(turn.asked.values(), Counter[str]())
     switches = [f for f in turn.facts if isinstance(f, e.ModelFallbackUsed)]
     restarting = turn.opening.mode is FallbackMode.RESTART
-    assert all(f.restarted == (restarting and f.failure_class is not None) for f in switches)
+    order = [candidate.link for candidate in turn.opening.links]
+    for switch in switches:
+        # An answer that an earlier link has begun is carried on, and nothing starts again.
+        place = order.index(switch.fallback)
+        begun = any(order.index(cut.link) < place for cut in turn.cuts(switch.step))
+        assert switch.restarted == (restarting and switch.failure_class is not None and not begun)
     called = [attempt.link for attempt in turn.attempts]
     assert set(called) <= {turn.opening.links[0].link, *(f.fallback for f in switches)}
     if isinstance(turn.facts[-1], e.RunCompleted):
