@@ -221,7 +221,8 @@ def _with_reply(run: Run, reply: AssistantMessage) -> tuple[Message, ...]:
     """A reply that carries on the last one's text becomes one message with it."""
     if not run.unfinished_text:
         return (*run.transcript, reply)
-    whole = _with(reply, content=run.unfinished_text + reply.content)
+    # What its provider keeps of the reply has the last part of the text only.
+    whole = _with(reply, content=run.unfinished_text + reply.content, provider_blocks=None)
     return (*run.transcript[:-1], whole)
 
 

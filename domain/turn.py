@@ -78,14 +78,18 @@ def next_action(run: Run, limits: TurnLimits, lacking: Lacking = _nothing) -> Ac
 
 def _is_carried_on(run: Run, limits: TurnLimits) -> bool:
     """Whether a text that its output limit ended gets another call (CHAIN-8)."""
-    return bool(run.unfinished_text) and run.continuations < limits.max_length_continuations
+    return (
+        bool(run.unfinished_text)
+        and run.continuations < limits.max_length_continuations
+        and run.step < limits.max_steps
+    )
 
 
 def _at_the_end(run: Run, limits: TurnLimits, lacking: Lacking) -> Action:
     missing = lacking(run)
     if missing is None:
         return Complete()
-    if run.nudges < limits.max_nudges:
+    if run.nudges < limits.max_nudges and run.step < limits.max_steps:
         return TellMissing(missing=missing)
     return GiveUp(error=_missing_deliverable(missing, run.nudges))
 
