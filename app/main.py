@@ -104,7 +104,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         views = Views(pool, event_log)
         projecting = asyncio.create_task(views.run(), name="projections")
         stack.push_async_callback(_cancelled, projecting)
-        circuits = Circuits(settings.circuit_breaker, metrics)
+        circuits = Circuits(settings.circuit_breaker, metrics, settings.providers)
         gate = _gate(settings, options.app, circuits, metrics)
         bench = _workbench(settings, catalog, adapters, gate, event_log, metrics)
         runs = Runs(event_log)

@@ -154,6 +154,12 @@ class Metrics:
             ["provider"],
             registry=self.registry,
         )
+        self.circuit_refused = Counter(
+            "tracon_circuit_refused_total",
+            "Calls that were not made because the provider's circuit was open.",
+            ["provider"],
+            registry=self.registry,
+        )
         self.model_places_in_use = Gauge(
             "tracon_model_places_in_use",
             "Calls to the provider that hold a place, where places are limited.",
@@ -170,6 +176,18 @@ class Metrics:
             "tracon_model_fallbacks_total",
             "Switches from one link of a chain to the next.",
             ["primary", "fallback"],
+            registry=self.registry,
+        )
+        self.model_retries = Counter(
+            "tracon_model_retries_total",
+            "Calls made once more to the same link after a failure.",
+            ["provider", "model"],
+            registry=self.registry,
+        )
+        self.cached_replies = Counter(
+            "tracon_cached_replies_total",
+            "Replies given again in place of a call.",
+            ["provider", "model"],
             registry=self.registry,
         )
 

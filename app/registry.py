@@ -4,11 +4,9 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
 from app.application import AppDefinitions as AppDefinitions
 from app.application import load_app as load_app
+from app.models.answer_check import flaw_in_schema
 from app.settings.errors import Problem, SettingsError
 from app.settings.whole import Settings
 from app.tools.registry import ToolRegistry
@@ -40,7 +38,7 @@ class Catalog:
         """Raise SettingsError with every agent and key that names something which is not there."""
         tools = {tool.name: tool for tool in app.tools}
         agents = {agent.name: agent for agent in (*settings.agents.values(), *app.agents)}
-        problems = [*_duplicates(settings, app)]
+        problems = [*_duplicates(settings, app), *_classifier_problems(settings, app)]
         for agent in agents.values():
             source = _SETTINGS if agent.name in settings.agents else app.source
             found = [
@@ -93,15 +91,16 @@ def _deliverable_problems(agent: AgentDefinition) -> Iterator[tuple[str, str]]:
     if agent.deliverable_tool is not None and agent.deliverable_tool not in agent.tools:
         yield "deliverable_tool", f"the agent may not call {agent.deliverable_tool!r}; add it to its tools"
     if agent.response_schema is not None:
-        try:
-            Draft202012Validator.check_schema(agent.response_schema)
-        except SchemaError as error:
-            yield "response_schema", f"is no JSON schema: {error.message}"
+        flaw = flaw_in_schema(agent.response_schema)
+        if flaw is not None:
+            yield "response_schema", flaw
 
 
 def _link_problems(agent: AgentDefinition, settings: Settings) -> Iterator[tuple[str, str]]:
     for place, link in enumerate(agent.links):
         prefix = "" if place == 0 else f"fallbacks.{place - 1}."
+        if link in agent.links[:place]:
+            yield f"fallbacks.{place - 1}", f"names {link} again; a link has its retry, and no second one"
         for key, reason in _misnamed(link, settings):
             yield f"{prefix}{key}", reason
 
@@ -123,6 +122,14 @@ def _instead(name: str, known: Mapping[str, Any]) -> str:
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; there is {', '.join(known)}" if known else "; there is none"
+
+
+def _classifier_problems(settings: Settings, app: AppDefinitions) -> Iterator[Problem]:
+    for classifier in app.classifiers:
+        name = classifier.provider
+        if name is not None and name not in settings.providers:
+            reason = f"there is no provider {name!r}{_instead(name, settings.providers)}"
+            yield Problem(source=app.source, key="classifiers", reason=reason)
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """A run's end as one answer, for a client that waited for it."""
 
 from contextlib import aclosing
+from typing import NamedTuple
 
 import msgspec
 from aiohttp import web
@@ -9,7 +10,7 @@ from app.http.problems import Problem, problem, response_of
 from app.http.replies import reply
 from app.http.watching import until_end
 from app.store.event_log import EventLog
-from domain.events import Recorded, RunCompleted
+from domain.events import Event, Recorded, RunCompleted, RunFailed
 from domain.failure import ErrorClass
 from domain.ids import RunId
 from domain.run import RunStatus
@@ -28,6 +29,7 @@ _STATUS_OF_CLASS = {
 }
 _UNAVAILABLE = frozenset({"provider_unavailable", "chain_exhausted"})
 _RETRY_AFTER_S = 1.0
+"""What is said where nobody knows."""
 
 
 class RunAnswer(RunRecord, frozen=True, kw_only=True):
@@ -36,38 +38,49 @@ class RunAnswer(RunRecord, frozen=True, kw_only=True):
     answer: str | None
 
 
-async def end_of(log: EventLog, run_id: RunId) -> RunAnswer:
+class Ended(NamedTuple):
+    """A run that is over. `retry_after_s`: when another may fare better, where somebody knows (BREAK-2)."""
+
+    run: RunAnswer
+    retry_after_s: float | None
+
+
+async def end_of(log: EventLog, run_id: RunId) -> Ended:
     """Wait for the run's end."""
     record: RunRecord | None = None
-    answer: str | None = None
+    last: Event | None = None
     async with aclosing(until_end(log, run_id, 0)) as batches:
         async for batch in batches:
             for frame in batch:
                 record = advance(record, frame) if isinstance(frame, Recorded) else record
-                answer = frame.event.answer if isinstance(frame.event, RunCompleted) else answer
+                last = frame.event
     if record is None:
         raise BrokenStream(f"run {run_id} was followed to nothing")
-    return RunAnswer(**msgspec.structs.asdict(record), answer=answer)
+    answer = last.answer if isinstance(last, RunCompleted) else None
+    run = RunAnswer(**msgspec.structs.asdict(record), answer=answer)
+    return Ended(run, last.retry_after_s if isinstance(last, RunFailed) else None)
 
 
-def respond(ended: RunAnswer, request: web.Request) -> web.Response:
+def respond(ended: Ended, request: web.Request) -> web.Response:
     """The run as JSON. Without an answer it is a problem, which carries the run so that nothing is lost."""
-    match ended.status:
+    run = ended.run
+    match run.status:
         case RunStatus.FAILED:
-            return response_of(_failure(ended), request)
+            return response_of(_failure(run, ended.retry_after_s), request)
         case RunStatus.CANCELLED:
-            return response_of(problem(409, "run_cancelled", "The run was cancelled.", run=ended), request)
+            return response_of(problem(409, "run_cancelled", "The run was cancelled.", run=run), request)
         case _:
-            return reply(ended)
+            return reply(run)
 
 
-def _failure(ended: RunAnswer) -> Problem:
-    unavailable = ended.error_type in _UNAVAILABLE
-    status = 503 if unavailable else _STATUS_OF_CLASS[ErrorClass(ended.error_class or ErrorClass.INTERNAL)]
+def _failure(run: RunAnswer, retry_after_s: float | None) -> Problem:
+    error_class = ErrorClass(run.error_class or ErrorClass.INTERNAL)
+    unavailable = run.error_type in _UNAVAILABLE and error_class is ErrorClass.PROVIDER
+    status = 503 if unavailable else _STATUS_OF_CLASS[error_class]
     return problem(
         status,
-        ended.error_type or "run_failed",
-        ended.error or "The run failed.",
-        run=ended,
-        retry_after_s=_RETRY_AFTER_S if status == 503 else None,
+        run.error_type or "run_failed",
+        run.error or "The run failed.",
+        run=run,
+        retry_after_s=(retry_after_s or _RETRY_AFTER_S) if status == 503 else None,
     )

@@ -1,7 +1,8 @@
 """The circuits of this process, one per provider (BREAK-1)."""
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -12,6 +13,7 @@ from domain.breaker import (
     BreakerPolicy,
     Circuit,
     CircuitStatus,
+    ProviderUnavailable,
     Rejected,
     abandoned,
     admit,
@@ -22,7 +24,10 @@ from domain.breaker import (
 )
 from domain.failure import CallFailure, FailureClass
 
+log = logging.getLogger(__name__)
+
 _CLOSED = Circuit()
+_PASS = Admitted(circuit=_CLOSED, probe=False, era=_CLOSED.era)
 
 
 class ProviderHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,10 +40,17 @@ class ProviderHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Circuits:
-    """Asked before each call, told how it went. Switched off, it lets everything through."""
+    """Asked before each call, told how it went. Switched off, it lets everything through.
+
+    `providers` are those whose state is shown before anything has happened to it.
+    """
 
     def __init__(
-        self, settings: CircuitBreakerSettings, metrics: Metrics, clock: Callable[[], float] = time.monotonic
+        self,
+        settings: CircuitBreakerSettings,
+        metrics: Metrics,
+        providers: Iterable[str] = (),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._enabled = settings.enabled
         self._policy = BreakerPolicy(
@@ -47,29 +59,33 @@ class Circuits:
         self._metrics = metrics
         self._clock = clock
         self._circuits: dict[str, Circuit] = {}
+        for provider in providers:
+            metrics.circuit_open.labels(provider).set(0)
+            metrics.circuit_opened.labels(provider)
 
-    def refusal(self, provider: str) -> Rejected | None:
-        """Whether a call would be refused now. Takes nothing."""
-        circuit = self._circuits.get(provider)
-        if circuit is None or circuit.opened_at is None or not self._enabled:
-            return None
-        verdict = admit(circuit, self._policy, self._clock())
-        return verdict if isinstance(verdict, Rejected) else None
+    def check(self, provider: str) -> None:
+        """Raise ProviderUnavailable if a call would be refused now. Takes nothing."""
+        if (refused := self._refusal(provider)) is not None:
+            raise self._refused(provider, refused)
 
-    def admit(self, provider: str) -> Admitted | Rejected:
-        """Let a call through or not. The ticket comes back to `succeed`, `fail` or `abandon`."""
+    def admit(self, provider: str) -> Admitted:
+        """Let a call through or raise ProviderUnavailable (BREAK-2).
+
+        The ticket comes back to `succeed`, `fail` or `abandon`. Once it is back, it does nothing any more.
+        """
         circuit = self._circuits.get(provider, _CLOSED)
-        if not self._enabled:
-            return Admitted(circuit=circuit, probe=False, era=circuit.era)
+        if not self._enabled or circuit is _CLOSED:
+            return _PASS
         verdict = admit(circuit, self._policy, self._clock())
-        if isinstance(verdict, Admitted):
-            self._put(provider, verdict.circuit)
+        if isinstance(verdict, Rejected):
+            raise self._refused(provider, verdict)
+        self._put(provider, verdict.circuit)
         return verdict
 
     def succeed(self, provider: str, ticket: Admitted) -> None:
         """The provider answered."""
         circuit = self._circuits.get(provider, _CLOSED)
-        if circuit is not _CLOSED:
+        if circuit.failures or circuit.opened_at is not None:
             self._put(provider, succeeded(circuit, ticket))
 
     def fail(
@@ -85,25 +101,42 @@ class Circuits:
             self._put(provider, abandoned(circuit, ticket))
 
     def abandon(self, provider: str, ticket: Admitted) -> None:
-        """The call was cancelled: neither success nor failure (BREAK-4)."""
-        if circuit := self._circuits.get(provider):
-            self._put(provider, abandoned(circuit, ticket))
+        """The call was cancelled, or not made: neither success nor failure (BREAK-4)."""
+        if ticket.probe:
+            self._put(provider, abandoned(self._circuits.get(provider, _CLOSED), ticket))
 
     def health(self, provider: str) -> ProviderHealth:
         """For people."""
-        circuit, now = self._circuits.get(provider, _CLOSED), self._clock()
-        refused = self.refusal(provider)
+        circuit, refused = self._circuits.get(provider, _CLOSED), self._refusal(provider)
         return ProviderHealth(
             provider=provider,
-            circuit=status_of(circuit, self._policy, now),
+            circuit=status_of(circuit, self._policy, self._clock()),
             consecutive_failures=circuit.failures,
             retry_after_s=refused.retry_after_s if refused else None,
         )
+
+    def _refusal(self, provider: str) -> Rejected | None:
+        circuit = self._circuits.get(provider, _CLOSED)
+        if circuit.opened_at is None or not self._enabled:
+            return None
+        verdict = admit(circuit, self._policy, self._clock())
+        return verdict if isinstance(verdict, Rejected) else None
+
+    def _refused(self, provider: str, rejected: Rejected) -> ProviderUnavailable:
+        self._metrics.circuit_refused.labels(provider).inc()
+        return ProviderUnavailable(provider, rejected.retry_after_s)
 
     def _put(self, provider: str, circuit: Circuit) -> None:
         before = self._circuits.get(provider, _CLOSED)
         self._circuits[provider] = circuit
         if before.opened_at != circuit.opened_at:
-            self._metrics.circuit_open.labels(provider).set(0 if circuit.opened_at is None else 1)
-            if circuit.opened_at is not None:
-                self._metrics.circuit_opened.labels(provider).inc()
+            self._tell(provider, circuit)
+
+    def _tell(self, provider: str, circuit: Circuit) -> None:
+        is_open = circuit.opened_at is not None
+        self._metrics.circuit_open.labels(provider).set(is_open)
+        if is_open:
+            self._metrics.circuit_opened.labels(provider).inc()
+            log.warning("circuit.opened", extra={"provider": provider, "failures": circuit.failures})
+        else:
+            log.info("circuit.closed", extra={"provider": provider})

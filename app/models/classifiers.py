@@ -1,11 +1,15 @@
 """Who says what a failure is: the application first, then the optional rules, then the table (CLASS-1, 3)."""
 
+import inspect
 import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import msgspec
 
+from app.models.context_overflow import is_context_overflow
+from domain.chain import Verdict
+from domain.errors import Rejected
 from domain.failure import CallFailure, FailureClass, FailureKind, classify
 
 log = logging.getLogger(__name__)
@@ -14,8 +18,14 @@ OptionalRule = Literal["context_overflow_to_larger", "payment_required_to_next"]
 
 Classify = Callable[[str, CallFailure], FailureClass | str | None]
 
-CONTEXT_OVERFLOW = "context_length_exceeded"
-"""The code that adapters report for a request that does not fit the model's window."""
+_OURS = frozenset({FailureKind.CIRCUIT_OPEN, FailureKind.INTERNAL})
+"""What began here is no failure of the provider's to judge."""
+
+
+class InvalidClassifier(Rejected):
+    """The function cannot be a classifier. The message says what to change."""
+
+    code = "invalid_classifier"
 
 
 class Classifier(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,18 +40,13 @@ def classifier(function: Classify | None = None, *, provider: str | None = None)
     """Register a function that is asked first what a failed model call is: `@classifier` or with a provider.
 
     It is given the provider's name and the CallFailure, and answers a FailureClass (or its value), or None to
-    leave the decision to the built-in rules (CLASS-1).
+    leave the decision to the next classifier and the built-in rules (CLASS-1). It must not wait for anything.
     """
     if function is None:
-        return lambda decorated: Classifier(function=decorated, provider=provider)
+        return lambda decorated: classifier(decorated, provider=provider)
+    if inspect.iscoroutinefunction(function):
+        raise InvalidClassifier(f"classifier {_name(function)}: it must be a plain function, not async")
     return Classifier(function=function, provider=provider)
-
-
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a failure is. `larger_window`: a link with a larger context window may serve the call."""
-
-    failure_class: FailureClass
-    larger_window: bool = False
 
 
 class Classifiers:
@@ -60,29 +65,31 @@ class Classifiers:
 
     def judge(self, provider: str, failure: CallFailure) -> Verdict:
         """Total: every failure has a class."""
-        for classifier in self._registered:
-            if classifier.provider in (None, provider):
-                decided = _asked(classifier, provider, failure)
-                if decided is not None:
-                    return Verdict(failure_class=decided)
+        if failure.kind not in _OURS:
+            for registered in self._registered:
+                if registered.provider in (None, provider):
+                    decided = _asked(registered, provider, failure)
+                    if decided is not None:
+                        return Verdict(failure_class=decided)
         return self._by_rules(failure)
 
     def _by_rules(self, failure: CallFailure) -> Verdict:
         if failure.status == 402 and "payment_required_to_next" in self._rules:
-            return Verdict(failure_class=FailureClass.UNAVAILABLE)
+            return Verdict(failure_class=FailureClass.UNAVAILABLE, payment_required=True)
         failure_class = classify(failure, retry_after_cap_s=self._retry_after_cap_s)
-        overflow = failure.code == CONTEXT_OVERFLOW and failure_class is FailureClass.INVALID
-        larger = overflow and "context_overflow_to_larger" in self._rules
-        return Verdict(failure_class=failure_class, larger_window=larger)
+        asked_for = "context_overflow_to_larger" in self._rules and failure_class is FailureClass.INVALID
+        return Verdict(failure_class=failure_class, larger_window=asked_for and is_context_overflow(failure))
 
 
-def _asked(classifier: Classifier, provider: str, failure: CallFailure) -> FailureClass | None:
-    if failure.kind is FailureKind.CIRCUIT_OPEN:
-        return None  # our own refusal is no failure of the provider's to judge
+def _asked(registered: Classifier, provider: str, failure: CallFailure) -> FailureClass | None:
     try:
-        answer = classifier.function(provider, failure)
+        answer = registered.function(provider, failure)
         return None if answer is None else FailureClass(answer)
     except Exception:
-        name = getattr(classifier.function, "__qualname__", repr(classifier.function))
+        name = _name(registered.function)
         log.exception("classifier.failed", extra={"classifier": name, "provider": provider})
         return None
+
+
+def _name(function: object) -> str:
+    return getattr(function, "__qualname__", repr(function))

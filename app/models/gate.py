@@ -1,15 +1,14 @@
 """The gate that every model call passes: circuit, place, circuit again, cache; and what the call came to."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
 
 from app.models.circuits import Circuits
-from app.models.classifiers import Classifiers, Verdict
+from app.models.classifiers import Classifiers
 from app.models.places import Places
 from app.models.port import ModelCallError, ModelReply
 from app.models.response_cache import ResponseCache
-from domain.breaker import Admitted, Rejected
-from domain.failure import CallFailure, FailureKind
+from domain.chain import Verdict
+from domain.failure import CallFailure
 
 Call = Callable[[], Awaitable[ModelReply]]
 
@@ -21,6 +20,10 @@ class CallFailed(Exception):
         super().__init__(failure.message)
         self.failure = failure
         self.verdict = verdict
+
+
+def _nothing(*_: object) -> None:
+    return None
 
 
 class Gate:
@@ -44,48 +47,37 @@ class Gate:
         call: Call,
         *,
         cache_key: bytes | None = None,
-        on_hit: Callable[[ModelReply], None] = lambda _: None,
-        on_long_wait: Callable[[], None] = lambda: None,
+        on_hit: Callable[[ModelReply], None] = _nothing,
+        on_long_wait: Callable[[], None] = _nothing,
     ) -> ModelReply:
-        """Make the call when it may be made. Raise CallFailed, also when the circuit refuses it (BREAK-2).
+        """Make the call when it may be made. Raise CallFailed, or ProviderUnavailable when none was made.
 
         With a `cache_key`, a kept reply answers instead, but only through a circuit that lets calls through
         (BREAK-3); `on_hit` is told of it.
         """
-        self._refuse(provider, self._circuits.refusal(provider))
-        async with self._place(provider, on_long_wait):
-            ticket = self._circuits.admit(provider)
-            if isinstance(ticket, Rejected):
-                raise self._refused(provider, ticket)
-            return await self._admitted(provider, ticket, call, cache_key, on_hit)
+        self._circuits.check(provider)
+        if self._places is None:  # no limit costs nothing (CONC-1)
+            return await self._pass(provider, call, cache_key, on_hit)
+        async with self._places.one(provider, on_long_wait):
+            return await self._pass(provider, call, cache_key, on_hit)
 
-    def _place(self, provider: str, on_long_wait: Callable[[], None]) -> AbstractAsyncContextManager[None]:
-        return _NO_PLACE if self._places is None else self._places.one(provider, on_long_wait)
-
-    async def _admitted(
-        self,
-        provider: str,
-        ticket: Admitted,
-        call: Call,
-        cache_key: bytes | None,
-        on_hit: Callable[[ModelReply], None],
+    async def _pass(
+        self, provider: str, call: Call, cache_key: bytes | None, on_hit: Callable[[ModelReply], None]
     ) -> ModelReply:
-        settled = False
+        ticket = self._circuits.admit(provider)  # it may have opened while this call waited
         try:
             if kept := self._kept(cache_key):
                 on_hit(kept)
                 return kept
             reply = await call()
-            self._circuits.succeed(provider, ticket)
-            settled = True
         except ModelCallError as error:
             verdict = self._classifiers.judge(provider, error.failure)
             self._circuits.fail(provider, ticket, verdict.failure_class, error.failure)
-            settled = True
             raise CallFailed(error.failure, verdict) from error
+        else:
+            self._circuits.succeed(provider, ticket)
         finally:
-            if not settled:
-                self._circuits.abandon(provider, ticket)
+            self._circuits.abandon(provider, ticket)  # a ticket that has been brought back is void
         if self._cache is not None and cache_key is not None:
             self._cache.keep(cache_key, reply)
         return reply
@@ -94,18 +86,3 @@ class Gate:
         if self._cache is None or cache_key is None:
             return None
         return self._cache.find(cache_key)
-
-    def _refuse(self, provider: str, rejected: Rejected | None) -> None:
-        if rejected is not None:
-            raise self._refused(provider, rejected)
-
-    def _refused(self, provider: str, rejected: Rejected) -> CallFailed:
-        failure = CallFailure(
-            kind=FailureKind.CIRCUIT_OPEN,
-            message=f"the circuit of provider {provider} is open",
-            retry_after_s=rejected.retry_after_s,
-        )
-        return CallFailed(failure, self._classifiers.judge(provider, failure))
-
-
-_NO_PLACE: AbstractAsyncContextManager[None] = nullcontext()

@@ -14,17 +14,18 @@ class Places:
     """A limited number of places per provider, given out first come, first served.
 
     A place covers the whole response, its stream included. Nobody is turned away; a wait ends with a place,
-    with the caller's cancellation, or at the caller's deadline.
+    or with the caller's cancellation, which its deadline is one of.
     """
 
-    def __init__(self, limit: int, metrics: Metrics) -> None:
+    def __init__(self, limit: int, metrics: Metrics, tell_after_s: float = TELL_AFTER_S) -> None:
         self._limit = limit
         self._metrics = metrics
+        self._tell_after_s = tell_after_s
         self._free: dict[str, asyncio.Semaphore] = {}
 
     @asynccontextmanager
     async def one(self, provider: str, on_long_wait: Callable[[], None]) -> AsyncIterator[None]:
-        """Hold a place while the block lasts."""
+        """Hold a place while the block lasts. `on_long_wait` is told of a wait that has taken a while."""
         free = self._free.get(provider)
         if free is None:
             free = self._free[provider] = asyncio.Semaphore(self._limit)
@@ -43,7 +44,7 @@ class Places:
     async def _wait(self, free: asyncio.Semaphore, provider: str, on_long_wait: Callable[[], None]) -> None:
         waiting = self._metrics.model_calls_waiting.labels(provider)
         waiting.inc()
-        tell = asyncio.get_running_loop().call_later(TELL_AFTER_S, on_long_wait)
+        tell = asyncio.get_running_loop().call_later(self._tell_after_s, on_long_wait)
         try:
             await free.acquire()
         finally:

@@ -1,8 +1,10 @@
 """A run while an actor owns it: its state in memory and the pen that writes its stream."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
-from app.store.stream_writer import StreamWriter
+from app.db.errors import StoreUnavailable
+from app.store.stream_writer import Fenced, StreamWriter
 from domain.commands import RunCommand
 from domain.decide import decide
 from domain.events import Event
@@ -58,6 +60,11 @@ class LiveRun:
             self.ledger = evolve_ledger(self.ledger, self.id, event)
         if events:
             self._pen.record(events, within_s=within_s)
+
+    def note(self, command: RunCommand) -> None:
+        """Execute it from a timer, which must not raise: a lost pen tells the actor by itself."""
+        with suppress(Fenced, StoreUnavailable):
+            self.execute(command)
 
     async def flush(self) -> None:
         """The durability barrier (EVENT-2): return when everything executed so far is committed."""

@@ -1,72 +1,74 @@
-"""One call to one link: the request that it gets, and the text that comes back, told as it arrives."""
+"""One call to one link: the text that comes back, told as it arrives, without what it repeats."""
 
 from collections.abc import Callable
 from contextlib import aclosing
 
+import msgspec
+
 from app.models.port import ModelAdapter, ModelCallError, ModelReply, ModelRequest, TextChunk
-from app.supervision.delta_window import DeltaWindow
 from domain.failure import CallFailure, FailureKind
-from domain.messages import AssistantMessage, Message, UserMessage
+from domain.messages import AssistantMessage
 from domain.seam import Seam
 
-GO_ON = (
-    "Your answer was cut off where the text above ends. Go on from exactly there. "
-    "Do not repeat anything and do not comment on the interruption."
-)
+Tell = Callable[[str], None]
+
+_NO_REPLY = CallFailure(kind=FailureKind.INTERNAL, message="the adapter gave no reply")
+_NOTHING_NEW = CallFailure(kind=FailureKind.EMPTY, message="the answer only repeats what it was to carry on")
 
 
-def to_carry_on(messages: tuple[Message, ...], text: str, *, prefill: bool) -> tuple[Message, ...]:
-    """A conversation whose next reply carries `text` on: as the reply's own beginning, or by instruction."""
-    begun = AssistantMessage(content=text)
-    last = messages[-1] if messages else None
-    if isinstance(last, AssistantMessage) and text.startswith(last.content):
-        messages = messages[:-1]  # a text that its output limit ended stands there already
-    return (*messages, begun) if prefill else (*messages, begun, UserMessage(content=GO_ON))
-
-
-async def complete(adapter: ModelAdapter, request: ModelRequest, seam: Seam) -> ModelReply:
-    """The reply in one piece, without what it repeats."""
-    reply = await adapter.complete(request)
-    return _with_text(reply, seam.feed(reply.message.content) + seam.rest())
-
-
-async def stream(
-    adapter: ModelAdapter,
-    request: ModelRequest,
-    seam: Seam,
-    window: DeltaWindow,
-    delivered: Callable[[str], None],
+async def call_model(
+    adapter: ModelAdapter, request: ModelRequest, before: str, tell: Tell | None
 ) -> ModelReply:
-    """The reply, its text told as it arrives through `window`; `delivered` hears every new piece at once."""
-    reply: ModelReply | None = None
+    """The reply, with what it adds to the text `before` it. `tell` hears it as it comes; None: nobody does.
+
+    A failure is after content only if something of it was told: what nobody heard may be asked for again.
+    """
+    seam, told = Seam(before), False
     new: list[str] = []
 
-    def tell(text: str) -> None:
+    def hear(text: str) -> None:
+        nonlocal told
         if text:
             new.append(text)
-            delivered(text)
-            window.add(text)
+            if tell is not None:
+                told = True
+                tell(text)
 
     try:
-        async with aclosing(adapter.stream(request)) as parts:
-            async for part in parts:
-                if isinstance(part, TextChunk):
-                    tell(seam.feed(part.text))
-                else:
-                    reply = part
-        tell(seam.rest())
-    finally:
-        window.flush()
-    if reply is None:
-        raise ModelCallError(CallFailure(kind=FailureKind.INTERNAL, message="the adapter gave no reply"))
+        reply = await _listen(adapter, request, lambda text: hear(seam.feed(text)), tell is not None)
+    except ModelCallError as error:
+        raise ModelCallError(msgspec.structs.replace(error.failure, content_delivered=told)) from None
+    hear(seam.rest())
     return _with_text(reply, "".join(new))
 
 
-def _with_text(reply: ModelReply, text: str) -> ModelReply:
-    """The reply with what is new in it for its text."""
-    if text == reply.message.content:
+async def _listen(adapter: ModelAdapter, request: ModelRequest, hear: Tell, watched: bool) -> ModelReply:
+    """The reply, streamed also where nobody watches but a silent provider is to be told from a slow one."""
+    if not watched and request.first_content_timeout_s is None:
+        reply = await adapter.complete(request)
+        hear(reply.message.content)
         return reply
-    message = AssistantMessage(
-        content=text, tool_calls=reply.message.tool_calls, provider_blocks=reply.message.provider_blocks
+    whole: ModelReply | None = None
+    async with aclosing(adapter.stream(request)) as parts:
+        async for part in parts:  # to its end, so that the connection can serve another call
+            if isinstance(part, TextChunk):
+                hear(part.text)
+            else:
+                whole = part
+    if whole is None:
+        raise ModelCallError(_NO_REPLY)
+    return whole
+
+
+def _with_text(reply: ModelReply, text: str) -> ModelReply:
+    message = reply.message
+    if text == message.content:
+        return reply
+    if not text and not message.tool_calls:
+        raise ModelCallError(_NOTHING_NEW)
+    # What its provider keeps of the reply repeats what was left out of the text.
+    return ModelReply(
+        message=AssistantMessage(content=text, tool_calls=message.tool_calls),
+        finish=reply.finish,
+        usage=reply.usage,
     )
-    return ModelReply(message=message, finish=reply.finish, usage=reply.usage)

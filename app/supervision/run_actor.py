@@ -76,7 +76,7 @@ class RunActor(Actor[Cancel | PenLost]):
         except TimeoutError:
             if not self._deadline.expired():
                 raise
-            return FailRun(error=_deadline_passed(timeout_s))
+            return FailRun(error=_deadline_passed(timeout_s, self._model_step.waiting_at))
 
     async def _steps(self) -> Ending:
         while True:
@@ -118,9 +118,14 @@ class RunActor(Actor[Cancel | PenLost]):
         self._live.release()
 
 
-def _deadline_passed(timeout_s: float) -> RunError:
+def _deadline_passed(timeout_s: float, waiting_at: str | None) -> RunError:
+    waited = (
+        f"; it waited for a place at provider {waiting_at}, and"
+        f" model_concurrency.max_concurrent_calls_per_provider is how many there are"
+    )
+    message = f"the run did not end within {timeout_s:g} s; turn.timeout raises the limit"
     return RunError(
-        message=f"the run did not end within {timeout_s:g} s; turn.timeout raises the limit",
+        message=message + waited if waiting_at else message,
         type="deadline_exceeded",
         error_class=ErrorClass.TIMEOUT,
     )

@@ -59,7 +59,7 @@ def test_a_text_that_is_begun_again_is_heard_once(before: str, rest: str) -> Non
 
 @given(before=TEXT, start=st.integers(0, 60), rest=TEXT)
 def test_a_long_end_that_is_repeated_is_heard_once(before: str, start: int, rest: str) -> None:
-    """CHAIN-14: no text twice. What follows begins with what was never said, so that there is one way only."""
+    """CHAIN-14: no text twice. What follows begins with what was never said: there is one way only."""
     before += STORY
     again = before[min(start, len(before) - 20) :]
     assert told(before, again + "#" + rest) == "#" + rest
