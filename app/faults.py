@@ -17,6 +17,10 @@ FaultPoint = Literal[
     "tool.body.after",
     "run.end.before",
     "run.end.after",
+    "heartbeat.before",
+    "heartbeat.after",
+    "lease.renew.before",
+    "lease.renew.after",
 ]
 
 

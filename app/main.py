@@ -39,9 +39,19 @@ from app.settings.errors import Problem, SettingsError
 from app.settings.whole import Settings
 from app.store.event_log import EventLog
 from app.store.mapper import EventMapper
+from app.supervision.cancels import CHANNEL as CANCELS
+from app.supervision.cancels import Cancels
+from app.supervision.doubts import Doubts
+from app.supervision.drain import Drain
+from app.supervision.duties import Duties, Duty
+from app.supervision.heartbeat import Heartbeat
+from app.supervision.orphans import Orphans
+from app.supervision.presence import Presence
+from app.supervision.reconciler import Reconciler
 from app.supervision.roster import Roster
 from app.supervision.run_service import RunService
 from app.supervision.runs import Runs
+from app.supervision.singleton import PERIODIC_WORK, Singleton
 from app.supervision.supervisor import Supervisor
 from app.supervision.workbench import Workbench
 from app.tools.runner import ToolRunner
@@ -70,6 +80,9 @@ class Host:
     services: Services
     bench: Workbench
     roster: Roster
+    drain: Drain
+    duties: Duties
+    orphans: Orphans
     parts: tuple[asyncio.Task[None], ...]
 
 
@@ -99,24 +112,47 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         dsn = await stack.enter_async_context(open_database(settings.dsn, options.data_dir))
         await migrate(dsn)
         pool = await stack.enter_async_context(closing_pool(dsn))
-        metrics = Metrics()
+        metrics, host_id = Metrics(), new_host_id()
+        presence = Presence(settings.run_reconciliation.orphan_threshold)
+        metrics.heartbeat_age.set_function(lambda: presence.silent_s)
+        heartbeat = await stack.enter_async_context(
+            Heartbeat(lambda: connect(dsn), host_id, presence, settings.run_reconciliation, metrics)
+        )
         event_log = await stack.enter_async_context(_event_log(dsn, pool, settings.store, metrics))
         views = Views(pool, event_log)
         projecting = asyncio.create_task(views.run(), name="projections")
         stack.push_async_callback(_cancelled, projecting)
         circuits = Circuits(settings.circuit_breaker, metrics, settings.providers)
         gate = _gate(settings, options.app, circuits, metrics)
-        bench = _workbench(settings, catalog, adapters, gate, event_log, metrics)
+        bench = _workbench(settings, catalog, adapters, gate, event_log, presence, host_id, metrics)
         runs = Runs(event_log)
-        supervisor = Supervisor(runs)
-        roster = Roster(supervisor, metrics)
+        supervisor = Supervisor(runs, metrics)
+        roster = Roster(supervisor, metrics, presence)
         stack.push_async_callback(roster.stop)
+        doubts = Doubts(runs, roster)
+        presence.on_doubt = doubts.look_into
+        stack.push_async_callback(doubts.close)
+        gone_after_s = settings.run_reconciliation.orphan_threshold
+        cancels = Cancels(pool, event_log, host_id, settings.cancellation, gone_after_s, metrics)
+        drain = Drain(settings.drain, metrics)
+        orphans = Orphans(event_log, metrics)
+        duties = _duties(settings, pool, orphans, presence, host_id, metrics)
+        run_service = RunService(
+            catalog=catalog,
+            bench=bench,
+            runs=runs,
+            roster=roster,
+            supervisor=supervisor,
+            cancels=cancels,
+            drain=drain,
+        )
         keys = KeyStore(pool)
         last_used = LastUsed(keys.note_use)
         noting = asyncio.create_task(last_used.run(), name="last use of keys")
         stack.push_async_callback(_cancelled, noting)
         services = Services(
-            runs=RunService(catalog=catalog, bench=bench, runs=runs, roster=roster, supervisor=supervisor),
+            runs=run_service,
+            drain=drain,
             log=event_log,
             pool=pool,
             views=views,
@@ -141,8 +177,21 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         url = await stack.enter_async_context(listen(build_application(services), listener))
         watching = asyncio.create_task(event_log.watch(), name="event log")
         stack.push_async_callback(_cancelled, watching)
+        beating = asyncio.create_task(heartbeat.watch(), name="heartbeat")
+        stack.push_async_callback(_cancelled, beating)
+        receiving = asyncio.create_task(cancels.receive(run_service.cancel_here), name="cancels")
+        stack.push_async_callback(_cancelled, receiving)
+        performing = asyncio.create_task(duties.run(), name="periodic duties")
+        stack.push_async_callback(_cancelled, performing)
         yield Host(
-            url=url, services=services, bench=bench, roster=roster, parts=(projecting, watching, noting)
+            url=url,
+            services=services,
+            bench=bench,
+            roster=roster,
+            drain=drain,
+            duties=duties,
+            orphans=orphans,
+            parts=(projecting, watching, noting, beating, receiving, performing),
         )
 
 
@@ -178,6 +227,7 @@ async def _event_log(
         lambda: connect(dsn),
         _mapper(store, os.environ),
         listen=listen_on,
+        channels=(CANCELS,),
         strict=store.strict,
         metrics=metrics,
     ) as event_log:
@@ -202,11 +252,14 @@ def _workbench(
     adapters: Mapping[str, ModelAdapter],
     gate: Gate,
     event_log: EventLog,
+    presence: Presence,
+    host_id: str,
     metrics: Metrics,
 ) -> Workbench:
     return Workbench(
-        host=new_host_id(),
+        host=host_id,
         log=event_log,
+        presence=presence,
         adapters=adapters,
         gate=gate,
         chain_link=partial(_chain_link, settings.providers),
@@ -221,6 +274,23 @@ def _workbench(
         recording=settings.recording,
         store=settings.store,
     )
+
+
+def _duties(
+    settings: Settings,
+    pool: asyncpg.Pool,
+    orphans: Orphans,
+    presence: Presence,
+    host_id: str,
+    metrics: Metrics,
+) -> Duties:
+    singleton = Singleton(PERIODIC_WORK, host_id, pool, settings.singleton_execution, metrics)
+    duties, reconciliation = Duties(singleton, metrics), settings.run_reconciliation
+    if reconciliation.enabled:
+        reconciler = Reconciler(pool, orphans, host_id, presence, reconciliation)
+        scan = Duty(name="reconciliation", period_s=reconciliation.scan_interval, perform=reconciler.scan)
+        duties.add(scan)
+    return duties
 
 
 def _gate(settings: Settings, app: AppDefinitions, circuits: Circuits, metrics: Metrics) -> Gate:

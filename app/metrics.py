@@ -11,6 +11,7 @@ from domain.run import RunStatus
 _HTTP_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _CALL_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _APPEND_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)
+_WAIT_SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 300, 1800, 7200)
 _BATCH_EVENTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
@@ -27,6 +28,13 @@ class Metrics:
     | `outcome` (tool calls) | `returned`, or the kind of failure, or `left_behind` |
     | `outcome` (appends) | `written`, `conflict`, `unavailable` |
     | `direction` | `input`, `output`, `cached_input`, `reasoning` |
+    | `lane` | lanes of the settings |
+    | `outcome` (cancels) | `queued`, `here`, `elsewhere`, `already_ended`, `owner_gone`, `not_here` |
+    | `outcome` (duties) | `done`, `postponed`, `failed` |
+    | `duty`, `lease` | names of periodic duties and of leases |
+    | `outcome` (schedule firings) | `fired`, `skipped`, `beaten` |
+    | `trigger` | names of triggers in the settings |
+    | `outcome` (trigger deliveries) | `queued`, `repeated`, `refused` |
     | `projection` | names of projections |
     """
 
@@ -38,6 +46,9 @@ class Metrics:
         self._describe_calls()
         self._describe_gate()
         self._describe_store()
+        self._describe_jobs()
+        self._describe_host_life()
+        self._describe_fleet()
 
     def count_runs(self, committed: Iterable[Recorded[Event]]) -> None:
         """What these facts say of runs' beginnings and ends."""
@@ -226,5 +237,117 @@ class Metrics:
             "tracon_projection_stopped",
             "1 while a projection cannot go on: it met an event that it could not fold.",
             ["projection"],
+            registry=self.registry,
+        )
+
+    def _describe_jobs(self) -> None:
+        self.jobs_live = Gauge(
+            "tracon_jobs_live", "Jobs that this host's worker has.", registry=self.registry
+        )
+        self.job_wait_seconds = Histogram(
+            "tracon_job_wait_seconds",
+            "Time from a job's submission until a worker leased it, by the database's clock.",
+            ["lane"],
+            buckets=_WAIT_SECONDS,
+            registry=self.registry,
+        )
+        self.job_leases_lost = Counter(
+            "tracon_job_leases_lost_total",
+            "Leases that ended before this host was done with the job. Its run was stopped here.",
+            registry=self.registry,
+        )
+        self.jobs_exhausted = Counter(
+            "tracon_jobs_exhausted_total",
+            "Jobs that were given up because their last worker was gone.",
+            ["lane"],
+            registry=self.registry,
+        )
+        self.schedule_firings = Counter(
+            "tracon_schedule_firings_total",
+            "Due times of schedules that this host settled.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.trigger_deliveries = Counter(
+            "tracon_trigger_deliveries_total",
+            "Signed requests to inbound triggers. One whose trigger does not exist is counted under none.",
+            ["trigger", "outcome"],
+            registry=self.registry,
+        )
+
+    def _describe_host_life(self) -> None:
+        self.heartbeat_failures = Counter(
+            "tracon_heartbeat_failures_total",
+            "Heartbeats that could not be written. The next one was tried all the same.",
+            registry=self.registry,
+        )
+        self.heartbeat_age = Gauge(
+            "tracon_heartbeat_age_seconds",
+            "Time since this host's last heartbeat that was written.",
+            registry=self.registry,
+        )
+        self.runs_fenced = Counter(
+            "tracon_runs_fenced_total",
+            "Runs that this host let go because somebody else had closed them.",
+            registry=self.registry,
+        )
+        self.cancels = Counter(
+            "tracon_cancels_total", "Requests to cancel a run.", ["outcome"], registry=self.registry
+        )
+        self.draining = Gauge(
+            "tracon_draining", "1 while this host takes no new runs because it stops.", registry=self.registry
+        )
+        self.lease_held = Gauge(
+            "tracon_lease_held",
+            "1 while this host does the work that the lease is for.",
+            ["lease"],
+            registry=self.registry,
+        )
+        self.duties = Counter(
+            "tracon_duties_total",
+            "Rounds of a periodic duty on this host.",
+            ["duty", "outcome"],
+            registry=self.registry,
+        )
+        self.runs_orphaned = Counter(
+            "tracon_runs_orphaned_total",
+            "Runs that this host closed because nobody answered for them any more.",
+            registry=self.registry,
+        )
+        self.reconciliation_conflicts = Counter(
+            "tracon_reconciliation_conflicts_total",
+            "Runs that turned out to be alive, or to be closed by somebody else, when this host closed them.",
+            registry=self.registry,
+        )
+
+    def _describe_fleet(self) -> None:
+        self.hosts_alive = Gauge(
+            "tracon_hosts_alive",
+            "Hosts that were heard of lately, this one included.",
+            registry=self.registry,
+        )
+        self.runs_running = Gauge(
+            "tracon_runs_running", "Runs that the log says are running, on all hosts.", registry=self.registry
+        )
+        self.runs_unaccounted = Gauge(
+            "tracon_runs_unaccounted",
+            "Runs that the log says are running, less those that hosts say they run. Not zero for long.",
+            registry=self.registry,
+        )
+        self.runs_silent = Gauge(
+            "tracon_runs_silent",
+            "Runs whose last heartbeat is older than the orphan threshold.",
+            registry=self.registry,
+        )
+        self.lease_age = Gauge(
+            "tracon_lease_age_seconds",
+            "Time since the lease was renewed, by whichever host holds it.",
+            ["lease"],
+            registry=self.registry,
+        )
+        self.model_calls_live = Gauge(
+            "tracon_model_calls_live",
+            "Calls to the provider that are under way.",
+            ["provider"],
             registry=self.registry,
         )

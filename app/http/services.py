@@ -20,6 +20,7 @@ from app.models.circuits import Circuits
 from app.registry import Catalog
 from app.settings import AuthSettings, RateLimitSettings, RecordingSettings, ServerSettings
 from app.store.event_log import EventLog
+from app.supervision.drain import Drain
 from app.supervision.run_service import RunService
 from projections.views import Views
 
@@ -41,6 +42,7 @@ class Services:
     """Shared by all requests."""
 
     runs: RunService
+    drain: Drain
     log: EventLog
     pool: asyncpg.Pool
     """For reading views."""

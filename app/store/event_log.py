@@ -1,7 +1,7 @@
 """The event log: the one place where facts are kept."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -33,7 +33,7 @@ class EventLog:
     """Append, read, follow. Use it as `async with EventLog(...) as log`.
 
     `connect` opens the writer's own connection; `listen` a direct one for LISTEN, without which there is
-    polling only.
+    polling only. `channels` are listened to besides, see `bell_of`.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class EventLog:
         mapper: EventMapper | None = None,
         *,
         listen: Connect | None = None,
+        channels: Iterable[str] = (),
         strict: bool = False,
         max_waiting: int = MAX_WAITING,
         metrics: Metrics | None = None,
@@ -60,7 +61,7 @@ class EventLog:
         )
         host = str(self._writer.id)
         self._notifier = Notifier(pool, host)
-        self._wakeups = Wakeups(listen, host)
+        self._wakeups = Wakeups(listen, host, channels)
         self._remote = RemoteStreams(self._reader, self._feed, self._wakeups)
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -128,6 +129,12 @@ class EventLog:
         """A stream's events after this sequence, oldest first. An unknown stream is empty."""
         return await self._reader.read_stream(stream_id, after, limit)
 
+    async def read_streams(
+        self, wanted: Mapping[StreamId, int], limit: int | None = None
+    ) -> list[Recorded[Event]]:
+        """What each of these streams has after the given sequence, in one query; `limit` is per stream."""
+        return await self._reader.read_streams(wanted, limit)
+
     async def read_page(self, after: int, limit: int) -> Page:
         """The log after a position, never past one that may still be filled (EVENT-5)."""
         return await self._reader.read_page(after, limit)
@@ -143,6 +150,10 @@ class EventLog:
     def bell(self) -> AbstractContextManager[Bell]:
         """Rings when the log may have grown, for who reads it page by page."""
         return self._wakeups.bell()
+
+    def bell_of(self, channel: str, call: str) -> AbstractContextManager[Bell]:
+        """Rings when `call` is sent on a channel that this log listens to, for what is not in the log."""
+        return self._wakeups.bell_of(channel, call)
 
     def follow(self, stream_id: StreamId, after: int) -> AsyncGenerator[list[Recorded[Event]], None]:
         """One stream's events as they come, on whichever host. It has no end: stop at the last event.

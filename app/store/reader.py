@@ -29,7 +29,7 @@ class Reader:
             rows = await self._pool.fetch(sql("read_stream"), stream_id, after, limit)
         return [self._recorded(row) for row in rows]
 
-    async def read_streams(self, wanted: Mapping[StreamId, int], limit: int) -> list[Recorded[Event]]:
+    async def read_streams(self, wanted: Mapping[StreamId, int], limit: int | None) -> list[Recorded[Event]]:
         """What each of these streams has after the given sequence, at most `limit` of each."""
         with translated():
             rows = await self._pool.fetch(sql("read_streams"), list(wanted), list(wanted.values()), limit)

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import random
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 
 import asyncpg
 
@@ -49,12 +51,14 @@ class Wakeups:
 
     The connection is direct (LISTEN does not pass a pooler in transaction mode) and is opened again for
     ever. Without one every bell is left to its poll. `self_id` marks the host's own notifications, which
-    come as no news.
+    come as no news. `channels` are listened to besides, for what is not in the log.
     """
 
-    def __init__(self, connect: Connect | None, self_id: str) -> None:
+    def __init__(self, connect: Connect | None, self_id: str, channels: Iterable[str] = ()) -> None:
         self._connect = connect
         self._self_id = self_id
+        self._channels = tuple(channels)
+        self._called: defaultdict[tuple[str, str], set[Bell]] = defaultdict(set)
         self._all: set[Bell] = set()
         self._foreign: set[Bell] = set()
         self._lost = asyncio.Event()
@@ -65,6 +69,16 @@ class Wakeups:
     def bell(self, *, foreign_only: bool = False) -> Iterator[Bell]:
         """A bell for as long as it is needed; `foreign_only` leaves out what this host itself committed."""
         bells = self._foreign if foreign_only else self._all
+        bells.add(bell := Bell())
+        try:
+            yield bell
+        finally:
+            bells.discard(bell)
+
+    @contextmanager
+    def bell_of(self, channel: str, call: str) -> Iterator[Bell]:
+        """A bell that rings when `call` is sent on one of the `channels`."""
+        bells = self._called[channel, call]
         bells.add(bell := Bell())
         try:
             yield bell
@@ -95,6 +109,8 @@ class Wakeups:
             connection.add_termination_listener(lambda _: self._lost.set())
             with translated():
                 await connection.add_listener(CHANNEL, self._notified)
+                for channel in self._channels:
+                    await connection.add_listener(channel, self._heard)
                 self.listening.set()
                 self._ring_all()  # for what was missed while nobody listened
                 await self._until_lost(connection)
@@ -116,6 +132,10 @@ class Wakeups:
             return  # rung when it was committed
         self._ring_all()
 
+    def _heard(self, _connection: object, _pid: int, channel: str, payload: object) -> None:
+        for bell in self._called.get((channel, str(payload)), ()):
+            bell.ring()
+
     def _ring_all(self) -> None:
-        for bell in (*self._all, *self._foreign):
+        for bell in (*self._all, *self._foreign, *chain.from_iterable(self._called.values())):
             bell.ring()

@@ -12,6 +12,7 @@ from app.models.response_cache import cache_key
 from app.supervision.live_run import LiveRun
 from app.supervision.model_call import call_model
 from app.supervision.model_request import request_for
+from app.supervision.ownership import make_sure
 from app.supervision.step_text import StepText
 from app.supervision.turn_chain import TurnChain
 from app.supervision.workbench import Workbench
@@ -77,6 +78,7 @@ class ModelStep:
     async def _attempt(self, link: Link, request: ModelRequest) -> ModelReply:
         fault_point("model.call.before")
         self.waiting_at = None
+        await make_sure(self._live, self._bench)
         self._text.begin_call()
         began = perf_counter()
         tell = self._text.tell if self._live.streaming else None

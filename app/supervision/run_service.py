@@ -11,7 +11,12 @@ from app.identity import new_run_id
 from app.registry import Catalog
 from app.store.event_log import Change
 from app.store.stream_writer import StreamWriter
+from app.supervision.cancels import Cancels
+from app.supervision.cancels import OwnerGone as OwnerGone
+from app.supervision.cancels import RunNotHere as RunNotHere
+from app.supervision.drain import Drain
 from app.supervision.live_run import LiveRun
+from app.supervision.orphans import host_of
 from app.supervision.roster import Roster
 from app.supervision.run_actor import Cancel, PenLost, RunActor
 from app.supervision.runs import Runs
@@ -21,12 +26,11 @@ from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
 from domain.commands import CreateRun, StartRun
 from domain.decide import RunAlreadyEnded, decide
-from domain.errors import Conflict
 from domain.events import Event, Recorded, RunEvent
 from domain.ids import DEFAULT_TENANT, RunId, Version, run_stream
 from domain.messages import Message
 from domain.parameters import instantiate
-from domain.run import Run, evolve
+from domain.run import Run, evolve, fold
 from domain.session import Session
 from domain.submission import Origin, Overrides, overridden
 
@@ -51,34 +55,36 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be true in other streams from the moment the run exists: all of it is kept, or nothing."""
 
 
-class RunNotHere(Conflict):
-    """The run is live, but no actor of this host owns it. Send the request to its owner."""
-
-    code = "run_not_here"
-
-    def __init__(self, run_id: RunId) -> None:
-        super().__init__(f"run {run_id} is not running on this host")
-
-
 class RunService:
     """What the outside may do with runs."""
 
     def __init__(
-        self, *, catalog: Catalog, bench: Workbench, runs: Runs, roster: Roster, supervisor: Supervisor
+        self,
+        *,
+        catalog: Catalog,
+        bench: Workbench,
+        runs: Runs,
+        roster: Roster,
+        supervisor: Supervisor,
+        cancels: Cancels,
+        drain: Drain,
     ) -> None:
         self._catalog = catalog
         self._bench = bench
         self._runs = runs
         self._roster = roster
         self._supervisor = supervisor
+        self._cancels = cancels
+        self._drain = drain
         self._closing: set[asyncio.Task[None]] = set()
 
     async def start(self, request: StartRequest) -> RunId:
         """Open the run and give it its actor. When this returns, the run is kept and running.
 
-        Raise AgentNotFound, BadParameter, StoreUnavailable, or VersionConflict where a stream alongside had
-        moved; then nothing was begun.
+        Raise Draining, AgentNotFound, BadParameter, StoreUnavailable, or VersionConflict where a stream
+        alongside had moved; then nothing was begun.
         """
+        self._drain.admit()
         agent = instantiate(self._catalog.agent(request.agent), request.parameters)
         definition = overridden(agent, request.overrides)
         session = await load_session(self._bench.log, request.tenant, request.session_id)
@@ -95,13 +101,28 @@ class RunService:
         return run.id
 
     async def cancel(self, tenant: str, run_id: RunId, reason: str = "") -> None:
-        """Reach the run's owner (CANCEL-1). Raise RunNotFound, RunAlreadyEnded or RunNotHere."""
+        """Reach the run's owner (CANCEL-1, 2).
+
+        Raise RunNotFound, RunAlreadyEnded, RunNotHere, OwnerGone or StoreUnavailable.
+        """
         actor = self._roster.find(run_id)
         if actor is not None and actor.tenant == tenant:
-            actor.tell(Cancel(reason=reason))
+            self.cancel_here(run_id, reason)
+            self._bench.metrics.cancels.labels("here").inc()
             return
-        run = await self._runs.load(run_id, tenant)
-        raise RunAlreadyEnded(run_id, run.status) if run.status.ended else RunNotHere(run_id)
+        history = await self._runs.history(run_id, tenant)
+        run = fold(run_id, (recorded.event for recorded in history))
+        if run.status.ended:
+            self._bench.metrics.cancels.labels("already_ended").inc()
+            raise RunAlreadyEnded(run_id, run.status)
+        await self._cancels.send(run_id, host_of(history), reason)
+
+    def cancel_here(self, run_id: RunId, reason: str) -> bool:
+        """Tell the run's actor to stop, if it is on this host. Return whether it is."""
+        actor = self._roster.find(run_id)
+        if actor is not None:
+            actor.tell(Cancel(reason=reason))
+        return actor is not None
 
     async def load(self, tenant: str, run_id: RunId) -> list[Recorded[RunEvent]]:
         """Every event of the tenant's run so far. Raise RunNotFound."""

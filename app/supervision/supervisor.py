@@ -5,6 +5,7 @@ import logging
 import random
 
 from app.db.errors import StoreUnavailable
+from app.metrics import Metrics
 from app.store.stream_writer import Fenced
 from app.supervision.run_actor import RunActor
 from app.supervision.runs import Runs
@@ -36,14 +37,16 @@ NEVER_BEGUN = RunError(
 class Supervisor:
     """Sees each actor to its end, and closes what an actor could not close itself."""
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, metrics: Metrics) -> None:
         self._runs = runs
+        self._metrics = metrics
 
     async def supervise(self, actor: RunActor) -> None:
         """Run one actor. Whatever happens to it, its run does not stay open while this host lives."""
         try:
             await actor.run()
         except Fenced:
+            self._metrics.runs_fenced.inc()
             log.warning("run.fenced", extra={"run_id": str(actor.run_id)})
         except StoreUnavailable:
             log.error("run.store_lost", extra={"run_id": str(actor.run_id)})

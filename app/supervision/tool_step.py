@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from app.faults import fault_point
 from app.supervision.live_run import LiveRun
+from app.supervision.ownership import make_sure
 from app.supervision.workbench import Workbench
 from app.tools.context import ToolContext
 from app.tools.registry import Tool
@@ -63,9 +65,7 @@ class ToolStep:
             return None
         key = self._live.ledger.call_key(self._live.run.chain_root, call.name, call.arguments)
         self._live.execute(
-            InvokeTool(
-                call_id=call.id, effect=tool.effect, call_key=key, safe_to_repeat=tool.safe_to_repeat
-            )
+            InvokeTool(call_id=call.id, effect=tool.effect, call_key=key, safe_to_repeat=tool.safe_to_repeat)
         )
         return call, tool, key
 
@@ -79,8 +79,9 @@ class ToolStep:
 
     async def _run(self, call: ToolCall, tool: Tool, key: str) -> None:
         fault_point("tool.body.before")
+        context, sure = self._context(call, key), partial(make_sure, self._live, self._bench)
         try:
-            outcome = await self._bench.tool_runner.run(tool, call.arguments, self._context(call, key))
+            outcome = await self._bench.tool_runner.run(tool, call.arguments, context, before=sure)
         except asyncio.CancelledError as cancelled:
             self._unwound(call, cancelled)
             raise

@@ -8,6 +8,7 @@ from app.models.gate import Gate
 from app.models.port import ModelAdapter
 from app.settings import ChainSettings, RecordingSettings, StoreSettings, ToolLoopSettings, TurnSettings
 from app.store.event_log import EventLog
+from app.supervision.presence import Presence
 from app.tools.registry import ToolRegistry
 from app.tools.runner import ToolRunner
 from domain.agent import Link
@@ -21,6 +22,7 @@ class Workbench:
 
     host: str
     log: EventLog
+    presence: Presence
     adapters: Mapping[str, ModelAdapter]
     gate: Gate
     chain_link: Callable[[Link], ChainLink]

@@ -47,6 +47,10 @@ async def backoff(attempt: int) -> None:
     await asyncio.sleep(random.uniform(longest_s / 2, longest_s))  # noqa: S311 - no secret
 
 
+async def _nothing() -> None:
+    return None
+
+
 class ToolRunner:
     """One per host. It keeps hold of the bodies that were left behind, until they end by themselves."""
 
@@ -61,8 +65,17 @@ class ToolRunner:
         self._pause = pause
         self._left_behind: set[asyncio.Future[str]] = set()
 
-    async def run(self, tool: Tool, arguments: str, context: ToolContext) -> Outcome:
+    async def run(
+        self,
+        tool: Tool,
+        arguments: str,
+        context: ToolContext,
+        *,
+        before: Callable[[], Awaitable[None]] = _nothing,
+    ) -> Outcome:
         """Make the call, again where the tool allows it. Never raises for the tool's fault.
+
+        `before` each attempt the caller may object: what it raises ends the call and is raised here.
 
         Cancelled, it stops the body first: ToolLeftBehind if that does not heed, ToolFinished if it had ended
         already, else a bare CancelledError.
@@ -70,6 +83,7 @@ class ToolRunner:
         began = time.monotonic()
         attempt = 1
         while True:
+            await before()
             outcome, may_repeat = await self._attempt(tool, arguments, context)
             if not may_repeat or attempt > tool.retries:
                 took_ms = round((time.monotonic() - began) * 1000)

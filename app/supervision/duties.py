@@ -1,0 +1,68 @@
+"""Periodic duties: each at its own pace, its failures answered in one place."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from app.metrics import Metrics
+from app.supervision.singleton import Singleton, Term
+from domain.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Duty:
+    """One kind of periodic work. `perform` is one round; it looks at its term before each effect."""
+
+    name: str
+    period_s: float
+    perform: Callable[[Term], Awaitable[object]]
+
+
+class Duties:
+    """All of this host's periodic work that one host of all should do (SINGLE-1)."""
+
+    def __init__(self, singleton: Singleton, metrics: Metrics) -> None:
+        self._singleton = singleton
+        self._metrics = metrics
+        self._duties: list[Duty] = []
+
+    def add(self, duty: Duty) -> None:
+        """Before `run`."""
+        self._duties.append(duty)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        if self._duties:
+            await self._singleton.run(self._perform_all)
+        else:
+            await asyncio.Event().wait()
+
+    async def _perform_all(self, term: Term) -> None:
+        async with asyncio.TaskGroup() as duties:
+            for duty in self._duties:
+                duties.create_task(self._keep_performing(duty, term), name=f"duty {duty.name}")
+
+    async def _keep_performing(self, duty: Duty, term: Term) -> None:
+        """The first round comes soon: the host that did this before may have died in the middle of one."""
+        await asyncio.sleep(random.uniform(0, min(duty.period_s, 1.0)))  # noqa: S311 - jitter, no secret
+        while True:
+            await self._round(duty, term)
+            await asyncio.sleep(duty.period_s * random.uniform(0.8, 1.0))  # noqa: S311
+
+    async def _round(self, duty: Duty, term: Term) -> None:
+        """A failure is logged once, here; the next round is the answer to it."""
+        outcome = "failed"
+        try:
+            if term.lasts():
+                await duty.perform(term)
+            outcome = "done"
+        except Unavailable as error:
+            outcome = "postponed"
+            log.warning("duty.postponed", extra={"duty": duty.name, "error": str(error)})
+        except Exception:
+            log.exception("duty.failed", extra={"duty": duty.name})
+        self._metrics.duties.labels(duty.name, outcome).inc()

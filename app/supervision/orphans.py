@@ -1,0 +1,128 @@
+"""Closing a run whose host is gone."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import cast
+
+import msgspec
+
+from app.metrics import Metrics
+from app.store.event_log import Change, EventLog, VersionConflict
+from domain.codec import UnknownTopic, UnreadableEvent
+from domain.commands import FailRun
+from domain.decide import decide
+from domain.events import Recorded, RunCreated, RunEvent, RunFailed, RunStarted
+from domain.failure import ErrorClass, RunError
+from domain.ids import RunId, Version, run_stream
+from domain.run import fold
+
+log = logging.getLogger(__name__)
+
+ORPHANED = "orphaned"
+"""The error type of what is closed here."""
+
+History = list[Recorded[RunEvent]]
+OnOrphaned = Callable[[RunId], Awaitable[None]]
+"""Told of a run that was closed as orphaned: at least once, so be content with being told twice."""
+
+
+class Orphan(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that nobody answers for."""
+
+    run_id: RunId
+    host: str
+    silent_for_s: float | None
+    """For how long at least; None: its host has given it up."""
+
+    @property
+    def error(self) -> RunError:
+        if self.silent_for_s is None:
+            message = f"its host {self.host} stopped before the run had ended"
+        else:
+            message = (
+                f"its host {self.host} was not heard of for {self.silent_for_s:g} s"
+                " (run_reconciliation.orphan_threshold)"
+            )
+        return RunError(message=message, type=ORPHANED, error_class=ErrorClass.INFRASTRUCTURE)
+
+
+class Orphans:
+    """Closes them, and tells who is waiting for that."""
+
+    def __init__(self, event_log: EventLog, metrics: Metrics) -> None:
+        self._log = event_log
+        self._metrics = metrics
+        self.on_orphaned: list[OnOrphaned] = []
+
+    async def histories(self, run_ids: Sequence[RunId]) -> dict[RunId, History]:
+        """The streams of these runs, in one query; empty for what is no run.
+
+        One that cannot be read is left out, and left as it is: a build that can read it will come.
+        """
+        try:
+            recorded = await self._log.read_streams({run_stream(run_id): 0 for run_id in run_ids})
+        except (UnknownTopic, UnreadableEvent):
+            return await self._one_by_one(run_ids)
+        found: dict[RunId, History] = {run_id: [] for run_id in run_ids}
+        for one in cast(History, recorded):
+            found[RunId(one.stream_id)].append(one)
+        return found
+
+    async def close(self, orphan: Orphan, history: History) -> bool:
+        """Close the run, if it is still open and nobody moves it, and see to it that this is known.
+
+        Return whether the matter is settled; if not, it has to be taken up again.
+        """
+        if not history or not isinstance(history[0].event, RunCreated):
+            return True
+        if await self._was_closed(orphan, history):
+            return await self._announce(orphan.run_id)
+        return True
+
+    async def _was_closed(self, orphan: Orphan, history: History) -> bool:
+        """Whether it is closed as orphaned. Compare and set: its owner, or another reconciler, may be first."""
+        run = fold(orphan.run_id, (recorded.event for recorded in history))
+        if run.status.ended:
+            return any(_says_orphaned(recorded.event) for recorded in history)
+        change = Change(
+            stream_id=run_stream(orphan.run_id),
+            expected=Version(run.version),
+            tenant=history[0].tenant,
+            events=tuple(decide(run, FailRun(error=orphan.error))),
+        )
+        try:
+            await self._log.append(change)
+        except VersionConflict:
+            self._metrics.reconciliation_conflicts.inc()
+            return False
+        self._metrics.runs_orphaned.inc()
+        log.warning("run.orphaned", extra={"run_id": str(orphan.run_id), "host": orphan.host})
+        return True
+
+    async def _announce(self, run_id: RunId) -> bool:
+        """A listener that crashes is logged, here, and told again with the next scan."""
+        try:
+            for told in self.on_orphaned:
+                await told(run_id)
+        except Exception:
+            log.exception("orphan.not_announced", extra={"run_id": str(run_id)})
+            return False
+        return True
+
+    async def _one_by_one(self, run_ids: Sequence[RunId]) -> dict[RunId, History]:
+        found: dict[RunId, History] = {}
+        for run_id in run_ids:
+            try:
+                found[run_id] = cast(History, await self._log.read_stream(run_stream(run_id)))
+            except (UnknownTopic, UnreadableEvent) as error:
+                log.error("orphan.unreadable", extra={"run_id": str(run_id), "error": str(error)})
+        return found
+
+
+def host_of(history: History) -> str:
+    """The host that began the run; empty if none did."""
+    return next((one.event.host for one in history if isinstance(one.event, RunStarted)), "")
+
+
+def _says_orphaned(event: RunEvent) -> bool:
+    return isinstance(event, RunFailed) and event.error_type == ORPHANED

@@ -1,0 +1,113 @@
+"""Finds the runs that nobody answers for any more, by the database's clock, and has them closed (RECON)."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+import asyncpg
+
+from app.db.pool import translated
+from app.settings import RunReconciliationSettings
+from app.supervision.orphans import History, Orphan, Orphans, host_of
+from app.supervision.presence import Presence
+from app.supervision.singleton import Term
+from app.supervision.sql import sql
+from domain.ids import RunId
+
+log = logging.getLogger(__name__)
+
+_CLAIM_S = 60.0
+"""What was claimed and not settled by then is anybody's."""
+
+_FORGET_HOSTS_S = 86400.0
+_BEGINNING = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
+
+
+class Reconciler:
+    """A scan takes page after page until one is not full: `max_runs_per_scan` bounds what is in hand at once.
+
+    - Runs with a heartbeat, `Running` or waiting in their host, that was silent for the orphan threshold.
+    - `Running` runs without one that began longer ago than that: their host died before its first beat, or
+      does not know them. A host without reconciliation answers for its runs by being there.
+
+    A `Queued` run without a heartbeat is a worker's business, however old it is.
+    """
+
+    def __init__(
+        self,
+        pool: asyncpg.Pool,
+        orphans: Orphans,
+        host: str,
+        presence: Presence,
+        settings: RunReconciliationSettings,
+    ) -> None:
+        self._pool = pool
+        self._orphans = orphans
+        self._host = host
+        self._presence = presence
+        self._settings = settings
+
+    async def scan(self, term: Term) -> None:
+        """One round. After an outage of the database everybody is silent, so others get their turn first."""
+        if self._presence.steady_s < self._settings.heartbeat_interval:
+            log.info("reconciliation.waits", extra={"steady_s": round(self._presence.steady_s, 3)})
+            return
+        await self._close_silent(term)
+        await self._close_unvouched(term)
+        await self._fetch("forget_hosts", max(_FORGET_HOSTS_S, self._settings.orphan_threshold))
+
+    async def _close_silent(self, term: Term) -> None:
+        [[began]] = await self._fetch("now")
+        limit = self._settings.max_runs_per_scan
+        claim_s = min(_CLAIM_S, self._settings.orphan_threshold)
+        claimed: Sequence[asyncpg.Record] | None = None
+        while term.lasts() and (claimed is None or len(claimed) == limit):
+            claimed = await self._fetch(
+                "claim_silent", self._host, self._settings.orphan_threshold, claim_s, began, limit
+            )
+            found = [self._orphan(row["run_id"], row["host_id"], row["silent"]) for row in claimed]
+            await self._settle(found, await self._orphans.histories([orphan.run_id for orphan in found]))
+
+    async def _close_unvouched(self, term: Term) -> None:
+        limit, after = self._settings.max_runs_per_scan, _BEGINNING
+        page: Sequence[asyncpg.Record] | None = None
+        while term.lasts() and (page is None or len(page) == limit):
+            page = await self._fetch("unvouched", self._settings.orphan_threshold, *after, limit)
+            if page:
+                after = (page[-1]["started_at"], page[-1]["run_id"])
+                await self._close_unanswered([RunId(row["run_id"]) for row in page])
+
+    async def _close_unanswered(self, run_ids: Sequence[RunId]) -> None:
+        histories = await self._orphans.histories(run_ids)
+        answering = await self._fetch("hosts_answering", self._settings.orphan_threshold)
+        alive = {row["host_id"] for row in answering}
+        hosts = {run_id: host_of(history) for run_id, history in histories.items()}
+        lost = {run_id: host for run_id, host in hosts.items() if host and host not in alive}
+        claimed = await self._fetch("claim_unvouched", self._host, list(lost), list(lost.values()))
+        found = [self._orphan(row["run_id"], lost[row["run_id"]], silent=True) for row in claimed]
+        await self._settle(found, histories)
+
+    def _orphan(self, run_id: UUID, host: str, silent: bool) -> Orphan:
+        silent_for_s = self._settings.orphan_threshold if silent else None
+        return Orphan(run_id=RunId(run_id), host=host, silent_for_s=silent_for_s)
+
+    async def _settle(self, found: Sequence[Orphan], histories: Mapping[RunId, History]) -> None:
+        """Close them together, so that they are committed together. What fails keeps its claim."""
+        readable = [orphan for orphan in found if orphan.run_id in histories]
+        outcomes = await asyncio.gather(
+            *(self._orphans.close(orphan, histories[orphan.run_id]) for orphan in readable),
+            return_exceptions=True,
+        )
+        judged = zip(readable, outcomes, strict=True)
+        settled = [orphan.run_id for orphan, outcome in judged if outcome is True]
+        await self._fetch("settle_claims", settled, self._host)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _fetch(self, name: str, *arguments: object) -> list[asyncpg.Record]:
+        with translated():
+            rows: list[asyncpg.Record] = await self._pool.fetch(sql(name), *arguments)
+        return rows

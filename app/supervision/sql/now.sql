@@ -1,0 +1,2 @@
+-- The only clock that decides anything.
+SELECT clock_timestamp()
