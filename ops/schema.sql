@@ -115,10 +115,30 @@ CREATE TABLE public.cancel_requests (
 CREATE TABLE public.hosts (
     host_id text NOT NULL,
     live_runs integer NOT NULL,
+    vouches boolean NOT NULL,
     started_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     seen_at timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
+
+CREATE TABLE public.idempotency (
+    stream_id uuid NOT NULL,
+    tenant_id text NOT NULL,
+    key text NOT NULL,
+    state text NOT NULL,
+    method text NOT NULL,
+    path text NOT NULL,
+    fingerprint text NOT NULL,
+    form text NOT NULL,
+    run_id uuid NOT NULL,
+    settled_by uuid,
+    status integer,
+    reason text,
+    by_operator boolean NOT NULL,
+    events bigint NOT NULL,
+    reserved_at timestamp with time zone NOT NULL,
+    settled_at timestamp with time zone
+);
 
 CREATE TABLE public.job_queue (
     run_id uuid NOT NULL,
@@ -213,7 +233,10 @@ CREATE TABLE public.runs (
     events bigint NOT NULL,
     created_at timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
-    ended_at timestamp with time zone
+    ended_at timestamp with time zone,
+    continued_by_run_id uuid,
+    continuation_blocked text,
+    replay_of_run_id uuid
 )
 WITH (fillfactor='80');
 
@@ -308,7 +331,8 @@ CREATE TABLE public.tool_calls (
     requested_at timestamp with time zone NOT NULL,
     started_at timestamp with time zone,
     ended_at timestamp with time zone,
-    duration_ms bigint
+    duration_ms bigint,
+    resolved boolean DEFAULT false NOT NULL
 );
 
 ALTER TABLE ONLY public.stored_events ALTER COLUMN notification_id SET DEFAULT nextval('public.stored_events_notification_id_seq'::regclass);
@@ -324,6 +348,9 @@ ALTER TABLE ONLY public.cancel_requests
 
 ALTER TABLE ONLY public.hosts
     ADD CONSTRAINT hosts_one_row PRIMARY KEY (host_id);
+
+ALTER TABLE ONLY public.idempotency
+    ADD CONSTRAINT idempotency_one_row PRIMARY KEY (stream_id);
 
 ALTER TABLE ONLY public.job_queue
     ADD CONSTRAINT job_queue_one_row PRIMARY KEY (run_id);
@@ -367,6 +394,12 @@ ALTER TABLE ONLY public.tool_calls
 CREATE INDEX api_keys_newest ON public.api_keys USING btree (tenant_id, created_at DESC, key_id DESC);
 
 CREATE INDEX cancel_requests_by_host ON public.cancel_requests USING btree (host_id);
+
+CREATE INDEX idempotency_in_progress ON public.idempotency USING btree (tenant_id, reserved_at DESC, stream_id DESC) WHERE (state = 'in_progress'::text);
+
+CREATE INDEX idempotency_newest ON public.idempotency USING btree (tenant_id, reserved_at DESC, stream_id DESC);
+
+CREATE INDEX idempotency_unsettled ON public.idempotency USING btree (reserved_at, stream_id) WHERE (state = 'in_progress'::text);
 
 CREATE INDEX job_queue_order ON public.job_queue USING btree (lane, priority DESC, "position");
 

@@ -31,6 +31,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     parent_run_id: RunId | None = None
     depth: int = 0
     continued_from_run_id: RunId | None = None
+    continued_by_run_id: RunId | None = None
+    """The run that goes on in place of this one, which was interrupted."""
+    continuation_blocked: e.ContinuationBlock | None = None
+    """Why no run does. The event has it in words, and what can be done."""
+    replay_of_run_id: RunId | None = None
     error: str | None = None
     error_type: str | None = None
     error_class: str | None = None
@@ -83,6 +88,7 @@ def _opened(recorded: Fact) -> RunRecord:
         parent_run_id=created.parent_run_id,
         depth=created.depth,
         continued_from_run_id=created.continued_from_run_id,
+        replay_of_run_id=None if created.replay is None else created.replay.run_id,
         events=recorded.sequence,
         created_at=recorded.at,
     )
@@ -111,6 +117,10 @@ def _changes(record: RunRecord, recorded: Fact) -> dict[str, Any]:
             }
         case e.RunCancelled():
             return {"status": RunStatus.CANCELLED, "ended_at": recorded.at}
+        case e.RunContinued(by=by):
+            return {"continued_by_run_id": by, "continuation_blocked": None}
+        case e.RunContinuationBlocked(cause=cause):
+            return {"continuation_blocked": cause}
         case _:
             return {}  # a view may ignore any event
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from domain.events import ContinuationBlock as Block
 from domain.events import RunKind
 from domain.messages import Usage
 from domain.run import RunStatus
@@ -43,13 +44,14 @@ def record_from(row: asyncpg.Record) -> RunRecord:
         tenant=row["tenant_id"],
         kind=RunKind(row["kind"]),
         status=RunStatus(row["status"]),
+        continuation_blocked=None if (cause := row["continuation_blocked"]) is None else Block(cause),
         usage=Usage(**{name: row[name] for name in Usage.__struct_fields__}),
         cost=None if row["cost"] is None else plain(row["cost"]),
         **{name: row[name] for name in _AS_THEY_ARE},
     )
 
 
-_MAPPED = {"id", "tenant", "kind", "status", "usage", "cost"}
+_MAPPED = {"id", "tenant", "kind", "status", "continuation_blocked", "usage", "cost"}
 _AS_THEY_ARE = [name for name in RunRecord.__struct_fields__ if name not in _MAPPED]
 
 
@@ -73,6 +75,9 @@ def _row_of(record: RunRecord) -> tuple[Any, ...]:
         record.parent_run_id,
         record.depth,
         record.continued_from_run_id,
+        record.continued_by_run_id,
+        None if record.continuation_blocked is None else record.continuation_blocked.value,
+        record.replay_of_run_id,
         record.error,
         record.error_type,
         record.error_class,

@@ -20,7 +20,10 @@ class ToolCallState(StrEnum):
     RETURNED = "returned"
     FAILED = "failed"
     UNKNOWN = "unknown"
-    """Its body was left behind, or its run ended without it: it may or may not have had its effect."""
+    """Its body was left behind, or its run ended without it: it may or may not have had its effect.
+
+    It stays so until somebody says what came of it.
+    """
 
 
 class ToolCallRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +51,8 @@ class ToolCallRecord(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     duration_ms: int | None = None
+    resolved: bool = False
+    """Its outcome was unknown, and is what somebody said that it was."""
 
 
 LastStep = tuple[ToolCallRecord, ...]
@@ -64,7 +69,7 @@ def tool_calls_of(stream: Iterable[Fact]) -> list[ToolCallRecord]:
     return [call for call in calls.values() if call.state is not ToolCallState.REQUESTED]
 
 
-def advance(step: LastStep, recorded: Fact) -> LastStep:
+def advance(step: LastStep, recorded: Fact) -> LastStep:  # noqa: C901 - one flat dispatch
     """The last step's calls after this event of their run. Raises BrokenStream for a call not asked for."""
     match recorded.event:
         case e.ModelReplied() as replied if replied.message.tool_calls:
@@ -83,6 +88,11 @@ def advance(step: LastStep, recorded: Fact) -> LastStep:
         case e.ToolOutcomeUnknown() as unknown:
             changes = _end(recorded, ToolCallState.UNKNOWN, unknown.reason)
             return _changed(step, recorded, unknown.call_id, **changes)
+        case e.ToolResolved() as resolved:
+            state = ToolCallState.FAILED if resolved.failed else ToolCallState.RETURNED
+            return _changed(
+                step, recorded, resolved.call_id, resolved=True, **_end(recorded, state, resolved.output)
+            )
         case e.RunCompleted() | e.RunFailed() | e.RunCancelled():
             return _abandoned(step, recorded)
         case _:

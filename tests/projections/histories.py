@@ -1,5 +1,6 @@
 """Random histories of several runs, interleaved: only facts that decisions really led to."""
 
+from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 from uuid import UUID
@@ -8,12 +9,14 @@ from hypothesis import strategies as st
 
 from domain import commands as c
 from domain.decide import decide
-from domain.events import Event, FinishReason, Recorded, ToolEffect, ToolFailure
+from domain.errors import Conflict, NotFound
+from domain.events import ContinuationBlock, Event, FinishReason, Recorded, ToolEffect, ToolFailure
 from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, RunError
 from domain.ids import RunId, StreamId, Version, session_stream
 from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, ToolCall, Usage
 from domain.queueing import BatchItem, QueueSpec, ScheduleFiring, TriggerDelivery
+from domain.replay import Replay, ReplayTools
 from domain.run import OpenCall, Run, evolve
 from domain.session import turn_of
 from projections.base import Fact
@@ -57,14 +60,21 @@ class _World:
         number = self.draw(st.integers(0, len(self.runs) - 1))
         run = self.runs[number]
         if run.status.ended:
+            self.tell(number, _afterwards(run))
             return
-        for event in decide(run, self.draw(_next_command(run, self.tenants[run.id]))):
-            run = evolve(run, event)
-            self.record(StreamId(run.id), self.tenants[run.id], event)
-        self.runs[number] = run
+        run = self.tell(number, _next_command(run, self.tenants[run.id]))
         if run.status.ended and run.created and run.created.session_id:
             tenant = self.tenants[run.id]
             self.record(session_stream(tenant, run.created.session_id), tenant, turn_of(run))
+
+    def tell(self, number: int, commands: st.SearchStrategy[c.RunCommand]) -> Run:
+        run = self.runs[number]
+        with suppress(Conflict, NotFound):
+            for event in decide(run, self.draw(commands)):
+                run = evolve(run, event)
+                self.record(StreamId(run.id), self.tenants[run.id], event)
+        self.runs[number] = run
+        return run
 
     def record(self, stream_id: StreamId, tenant: str, event: Event) -> None:
         self.sequences[stream_id] = sequence = self.sequences.get(stream_id, 0) + 1
@@ -118,6 +128,26 @@ def _next_command(run: Run, tenant: str) -> st.SearchStrategy[c.RunCommand]:
     return st.one_of(_lead_on(run), _lead_on(run), _lead_on(run), ends)
 
 
+def _afterwards(run: Run) -> st.SearchStrategy[c.RunCommand]:
+    """Anything that may be said of a run that has ended, whether there is reason to or not."""
+    call_ids = [one.call.id for one in run.open_calls] or ["c1"]
+    return st.one_of(
+        st.builds(
+            c.ResolveTool,
+            call_id=st.sampled_from(call_ids),
+            output=st.sampled_from(["ship\0ped", "gone"]),
+            failed=st.booleans(),
+        ),
+        st.builds(c.NoteContinued, by=st.just(RunId(UUID(int=77)))),
+        st.builds(
+            c.NoteBlocked,
+            cause=st.sampled_from(ContinuationBlock),
+            reason=st.just("no\0body knows"),
+            remedy=st.just("find out"),
+        ),
+    )
+
+
 def _creations(tenant: str) -> st.SearchStrategy[c.RunCommand]:
     return st.builds(
         c.CreateRun,
@@ -126,6 +156,7 @@ def _creations(tenant: str) -> st.SearchStrategy[c.RunCommand]:
         input=st.just((QUESTION,)),
         session_id=st.sampled_from([None, "s1", "s\0"]),
         queue=st.sampled_from([None, *QUEUES]),
+        replay=st.sampled_from([None, Replay(run_id=RunId(UUID(int=78)), tools=ReplayTools.RECORDED)]),
     )
 
 

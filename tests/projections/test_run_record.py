@@ -6,10 +6,13 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from domain.events import ContinuationBlock as Block
 from domain.events import (
     ModelReplied,
     RunCancelled,
     RunCompleted,
+    RunContinuationBlocked,
+    RunContinued,
     RunCreated,
     RunFailed,
     RunKind,
@@ -19,6 +22,7 @@ from domain.events import (
 from domain.failure import ErrorClass
 from domain.ids import RunId
 from domain.messages import Usage
+from domain.replay import Replay, ReplayTools
 from domain.run import RunStatus
 from projections.base import BrokenStream
 from projections.run_record import RunRecord, record_of
@@ -72,6 +76,9 @@ def test_a_completed_run_tells_its_times_its_tokens_and_its_cost() -> None:
         "parent_run_id": None,
         "depth": 0,
         "continued_from_run_id": None,
+        "continued_by_run_id": None,
+        "continuation_blocked": None,
+        "replay_of_run_id": None,
         "error": None,
         "error_type": None,
         "error_class": None,
@@ -168,6 +175,30 @@ def test_text_that_postgres_cannot_hold_is_replaced_in_the_fold_too() -> None:
     error = RunFailed(error="bad \0 byte", error_type="internal", error_class=ErrorClass.INTERNAL)
     record = folded(created, error)
     assert (record.session_id, record.error) == ("a\ufffdb", "bad \ufffd byte")
+
+
+ORPHANED = RunFailed(error="host gone", error_type="orphaned", error_class=ErrorClass.INFRASTRUCTURE)
+OTHER = RunId(UUID(int=5))
+
+
+def test_an_interrupted_run_names_the_one_that_goes_on_in_its_place() -> None:
+    """CONT-5: and stays what it was."""
+    record = folded(*OPENED, ORPHANED, RunContinued(by=OTHER))
+    assert (record.status, record.continued_by_run_id) == (RunStatus.FAILED, OTHER)
+    assert (record.events, record.ended_at) == (4, minute(3))
+
+
+def test_a_run_that_is_not_continued_says_why_until_it_is() -> None:
+    """CONT-3."""
+    blocked = RunContinuationBlocked(cause=Block.OUTCOME_UNKNOWN, reason="nobody knows", remedy="find out")
+    assert folded(*OPENED, ORPHANED, blocked).continuation_blocked is Block.OUTCOME_UNKNOWN
+    record = folded(*OPENED, ORPHANED, blocked, RunContinued(by=OTHER))
+    assert (record.continuation_blocked, record.continued_by_run_id) == (None, OTHER)
+
+
+def test_a_replay_names_the_run_that_it_repeats() -> None:
+    replay = Replay(run_id=OTHER, tools=ReplayTools.NONE)
+    assert folded(msgspec.structs.replace(CREATED, replay=replay)).replay_of_run_id == OTHER
 
 
 def test_a_stream_of_another_kind_has_no_record() -> None:

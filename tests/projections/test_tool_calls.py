@@ -11,6 +11,7 @@ from domain.events import (
     ToolEffect,
     ToolFailure,
     ToolOutcomeUnknown,
+    ToolResolved,
 )
 from domain.failure import ErrorClass
 from projections.base import BrokenStream
@@ -121,6 +122,15 @@ def test_a_call_whose_run_ended_without_it_has_an_unknown_outcome() -> None:
     (found,) = tool_calls_of(stream(*OPENED, *asked_for(FIRST, SECOND), invoking(FIRST), CRASHED))
     assert (found.call_id, found.state, found.output) == ("c1", ToolCallState.UNKNOWN, ABANDONED)
     assert found.ended_at == minute(6)
+
+
+@pytest.mark.parametrize(("failed", "state"), [(False, ToolCallState.RETURNED), (True, ToolCallState.FAILED)])
+def test_an_outcome_that_somebody_found_out_is_shown_as_such(failed: bool, state: ToolCallState) -> None:
+    resolved = ToolResolved(call_id="c1", tool="get_order", output="shipped", failed=failed)
+    facts = stream(*OPENED, *asked_for(FIRST), invoking(FIRST), CRASHED, resolved)
+    (found,) = tool_calls_of(facts)
+    assert (found.state, found.output, found.resolved) == (state, "shipped", True)
+    assert found.ended_at == minute(7)
 
 
 def test_the_end_of_a_run_leaves_its_results_alone() -> None:
