@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import msgspec
 
 # `$` alone would let a last line feed pass.
-Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(?!\n)$")]
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(?!\n)$"
+Name = Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

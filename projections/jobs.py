@@ -4,13 +4,14 @@ Workers' claims are in the work list too, and no event tells of them. So this ad
 what has ended, and leaves every row alone that is there: folding again changes no claim, and waits for none.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
 import asyncpg
 import msgspec
 
+from domain.events import RunCreated
 from domain.queueing import BatchItem, ScheduleFiring, Source
 from domain.run import RunStatus
 from projections.base import Connection, Fact
@@ -30,7 +31,8 @@ class Jobs:
         if not facts:
             return
         positions: dict[UUID, int] = {}
-        records = await _stored(conn, {recorded.stream_id for recorded in facts})
+        created = {one.stream_id for one in facts if isinstance(one.event, RunCreated)}
+        records = await _stored(conn, {one.stream_id for one in facts} - created)
         for recorded in facts:
             known = records.get(recorded.stream_id)
             record = advance(known, recorded)
@@ -64,7 +66,9 @@ _MAPPED = {"id", "tenant", "status", "source"}
 _AS_THEY_ARE = [name for name in JobRecord.__struct_fields__ if name not in _MAPPED]
 
 
-async def _stored(conn: Connection, run_ids: Iterable[UUID]) -> dict[UUID, JobRecord]:
+async def _stored(conn: Connection, run_ids: Collection[UUID]) -> dict[UUID, JobRecord]:
+    if not run_ids:
+        return {}
     rows = await conn.fetch(sql("touched_jobs"), list(run_ids))
     return {row["run_id"]: record_from(row) for row in rows}
 

@@ -28,6 +28,8 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """Events to a transaction, at most."""
     breath_s: float = 0.05
     """Rest after a short page, so that a busy log comes in few pages rather than one by one."""
+    gather_s: float = 0.02
+    """How long news may gather before it is looked at, unless somebody waits for it."""
     poll_s: float = 1.0
     """How long news may go unnoticed when no bell rings."""
     standby_s: float = 0.2
@@ -139,9 +141,14 @@ class Projector:
                 await asyncio.sleep(_jittered(self._pace.standby_s))
             case Progress.LAST_PAGE:
                 await _either(self._urgent, self._pace.breath_s)
-                await _either(self._due, self._pace.poll_s)
+                await self._news()
             case Progress.NOTHING_NEW:
-                await _either(self._due, self._pace.poll_s)
+                await self._news()
+
+    async def _news(self) -> None:
+        await _either(self._due, self._pace.poll_s)
+        if self._pace.gather_s:
+            await _either(self._urgent, self._pace.gather_s)
 
     def _went_well(self, progress: Progress) -> None:
         self._failures = 0

@@ -3,12 +3,14 @@
 Names in the file carry no unit: every duration is in seconds once it is parsed.
 """
 
+import re
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from app.settings.durations import AnySeconds, Interval, LeaseSeconds, PositiveSeconds, Seconds
+from domain.agent import NAME_PATTERN
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -144,6 +146,11 @@ class ResponseCacheSettings(Section, frozen=True, kw_only=True):
 class IdempotencySettings(Section, frozen=True, kw_only=True):
     enabled: bool = True
     max_key_length: Count = 255
+    retention_enabled: bool = False
+    """Whether an answer that is older than `retention` is given no more, and its key is as good as new."""
+    retention: PositiveSeconds = 86_400.0
+    sweep_interval: Interval = 60.0
+    """How often to look for keys whose run has ended and whose host did not live to say so."""
 
 
 class SingletonExecutionSettings(Section, frozen=True, kw_only=True):
@@ -199,6 +206,63 @@ class AgentGraphSettings(Section, frozen=True, kw_only=True):
     max_total_cost: Decimal | None = None
     max_total_runs: int = 25
     max_duration: AnySeconds | None = None
+
+
+class LaneSettings(Section, frozen=True, kw_only=True):
+    max_concurrent: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """Jobs of the lane that one host works on at a time; 0 leaves the lane to other hosts."""
+
+
+class AsyncRunSettings(Section, frozen=True, kw_only=True):
+    """Queued runs and the workers that take them (JOB-1)."""
+
+    max_concurrent: Count = 32
+    """Jobs that one host works on at a time."""
+    max_attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
+    """How many workers may have a job, one after the other, where the submission does not say."""
+    lease_duration: LeaseSeconds = 60.0
+    """How long a worker may go unheard before its jobs are offered to others. Renewed at a third."""
+    poll_interval: PositiveSeconds = 1.0
+    """How long work may go unnoticed when no notification arrives, and an expired lease in any case."""
+    lanes: dict[str, LaneSettings] = {}
+    """Served in this order. `default` is always there, and comes last unless it is named among them."""
+
+    def __post_init__(self) -> None:
+        for lane in self.lanes:
+            if not re.match(NAME_PATTERN, lane):
+                raise BrokenRelation(
+                    f"lanes.{lane}", "is no name: letters, digits, dots, dashes, underscores"
+                )
+
+
+class SchedulesSettings(Section, frozen=True, kw_only=True):
+    grace: Seconds = 60.0
+    """A due time that nobody has fired for longer was missed; the schedule says what then (JOB-2)."""
+    poll_interval: PositiveSeconds = 1.0
+    """How long a change of a schedule may go unnoticed. Due times are met whatever it is."""
+
+
+class TriggerSettings(Section, frozen=True, kw_only=True):
+    """A place where another system asks for runs, in requests that it signs (JOB-2)."""
+
+    agent: str
+    secret_env: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    secret_file: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    tenant: Annotated[str, msgspec.Meta(min_length=1)] = "default"
+    message: str = "{{ body }}"
+    """What the agent is told. `{{ body }}` is the request's body."""
+    parameters: dict[str, Any] = {}
+    session_id: str | None = None
+    tolerance: PositiveSeconds = 300.0
+    """A request that was signed longer ago, or lies so far ahead, is refused."""
+    lane: str = "default"
+    priority: Annotated[int, msgspec.Meta(ge=-1000, le=1000)] = 0
+    max_attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None
+    """None: `async_run.max_attempts`."""
+
+    def __post_init__(self) -> None:
+        if (self.secret_env is None) == (self.secret_file is None):
+            raise BrokenRelation("secret_env", "name the place of the secret, here or as secret_file")
 
 
 class DrainSettings(Section, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from app.models.provider_settings import ProviderSettings
 from app.settings.profiles import Profile
 from app.settings.sections import (
     AgentGraphSettings,
+    AsyncRunSettings,
     AuthSettings,
     BrokenRelation,
     CancellationSettings,
@@ -22,11 +23,13 @@ from app.settings.sections import (
     ResponseCacheSettings,
     RunContinuationSettings,
     RunReconciliationSettings,
+    SchedulesSettings,
     Section,
     ServerSettings,
     SingletonExecutionSettings,
     StoreSettings,
     ToolLoopSettings,
+    TriggerSettings,
     TurnSettings,
     WorkflowSettings,
 )
@@ -59,6 +62,9 @@ class Settings(Section, frozen=True, kw_only=True):
     workflows: WorkflowSettings = WorkflowSettings()
     agent_graph: AgentGraphSettings = AgentGraphSettings()
     drain: DrainSettings = DrainSettings()
+    async_run: AsyncRunSettings = AsyncRunSettings()
+    schedules: SchedulesSettings = SchedulesSettings()
+    triggers: dict[str, TriggerSettings] = msgspec.field(default_factory=dict)
     providers: dict[str, ProviderSettings] = msgspec.field(default_factory=dict)
     agents: dict[str, AgentDefinition] = msgspec.field(default_factory=dict)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 
 from app.metrics import Metrics
 from app.store.errors import Fenced
@@ -48,8 +49,10 @@ class Roster:
 
     async def emptied(self, at_most_s: float) -> None:
         """Return when no run is live, or after that time."""
-        if tasks := [task for _, task in self._live.values()]:
-            await asyncio.wait(tasks, timeout=at_most_s)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(at_most_s):
+                while tasks := [task for _, task in self._live.values()]:
+                    await asyncio.wait(tasks)
 
     async def stop(self) -> None:
         """Cut every run off where it stands. Their streams stay as they are, for reconciliation to close."""

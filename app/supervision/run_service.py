@@ -9,7 +9,7 @@ import msgspec
 from app.db.errors import StoreUnavailable
 from app.identity import new_run_id
 from app.registry import Catalog
-from app.store.event_log import Change
+from app.store.event_log import Change, VersionConflict
 from app.store.stream_writer import StreamWriter
 from app.supervision.cancels import Cancels
 from app.supervision.cancels import OwnerGone as OwnerGone
@@ -24,13 +24,14 @@ from app.supervision.sessions import load_session
 from app.supervision.supervisor import NEVER_BEGUN, Supervisor
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
-from domain.commands import CreateRun, StartRun
-from domain.decide import RunAlreadyEnded, decide
+from domain.commands import CancelQueuedRun, CreateRun, RunCommand, StartRun
+from domain.decide import RunAlreadyBegun, RunAlreadyEnded, decide
 from domain.events import Event, Recorded, RunEvent
 from domain.ids import DEFAULT_TENANT, RunId, Version, run_stream
 from domain.messages import Message
 from domain.parameters import instantiate
-from domain.run import Run, evolve, fold
+from domain.queueing import QueueSpec
+from domain.run import Run, RunStatus, evolve, fold
 from domain.session import Session
 from domain.submission import Origin, Overrides, overridden
 
@@ -53,6 +54,8 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The run's id, where the caller had to know it before; it must be a new one."""
     alongside: tuple[Change, ...] = ()
     """What is to be true in other streams from the moment the run exists: all of it is kept, or nothing."""
+    queue: QueueSpec | None = None
+    """Leave the run to a worker, of this host or another, instead of beginning it here and now."""
 
 
 class RunService:
@@ -79,7 +82,7 @@ class RunService:
         self._closing: set[asyncio.Task[None]] = set()
 
     async def start(self, request: StartRequest) -> RunId:
-        """Open the run and give it its actor. When this returns, the run is kept and running.
+        """Open the run and give it its actor. When this returns, the run is kept and running, or queued.
 
         Raise Draining, AgentNotFound, BadParameter, StoreUnavailable, or VersionConflict where a stream
         alongside had moved; then nothing was begun.
@@ -87,18 +90,57 @@ class RunService:
         self._drain.admit()
         agent = instantiate(self._catalog.agent(request.agent), request.parameters)
         definition = overridden(agent, request.overrides)
-        session = await load_session(self._bench.log, request.tenant, request.session_id)
-        run, events = self._opened(request, definition, session)
-        change = Change(
-            stream_id=run_stream(run.id), expected=Version(0), tenant=request.tenant, events=events
-        )
-        try:
-            await self._bench.log.append(change, *request.alongside, patience_s=ADMISSION_PATIENCE_S)
-        except StoreUnavailable:
-            self._close_in_background(run.id)
-            raise
-        self._roster.start(self._actor(run, session, definition))
+        run, events = Run(id=request.run_id or new_run_id()), list[Event]()
+        commands: list[RunCommand] = [_creation(request)]
+        session = Session()
+        if request.queue is None:
+            session = await load_session(self._bench.log, request.tenant, request.session_id)
+            commands.append(self._beginning(definition, session))
+        for command in commands:
+            for event in decide(run, command):
+                run = evolve(run, event)
+                events.append(event)
+        await self._open(run, events, request)
+        if request.queue is None:
+            self._roster.start(self._actor(run, session, definition))
         return run.id
+
+    async def take(self, run_id: RunId) -> asyncio.Task[None]:
+        """Begin a queued run on this host and give it its actor. The task that is returned ends with it.
+
+        Raise RunAlreadyBegun, RunAlreadyEnded, AgentNotFound, BadParameter, or StoreUnavailable, after which
+        it may have been recorded as begun.
+        """
+        while True:
+            run = await self._runs.load(run_id)
+            created = run.created
+            if created is None or run.status is not RunStatus.QUEUED:
+                raise _not_to_be_begun(run)
+            agent = instantiate(self._catalog.agent(created.agent), created.parameters)
+            definition = overridden(agent, created.overrides)
+            session = await load_session(self._bench.log, created.tenant, created.session_id)
+            events = decide(run, self._beginning(definition, session))
+            change = Change(
+                stream_id=run_stream(run_id),
+                expected=run.version,
+                tenant=created.tenant,
+                events=tuple(events),
+            )
+            try:
+                await self._bench.log.append(change, patience_s=self._bench.store.outage_patience)
+            except VersionConflict:
+                continue  # begun elsewhere, or cancelled at this moment
+            for event in events:
+                run = evolve(run, event)
+            return self._roster.start(self._actor(run, session, definition))
+
+    async def execute(self, run_id: RunId, command: RunCommand) -> None:
+        """Carry out a command on a run that nobody owns. Raise what the decision raises."""
+        await self._runs.execute(run_id, command)
+
+    def cut_off(self, run_id: RunId) -> None:
+        """Stop working on the run at once and leave its stream as it is: it may be somebody else's by now."""
+        self._roster.fence(run_id)
 
     async def cancel(self, tenant: str, run_id: RunId, reason: str = "") -> None:
         """Reach the run's owner (CANCEL-1, 2).
@@ -115,7 +157,19 @@ class RunService:
         if run.status.ended:
             self._bench.metrics.cancels.labels("already_ended").inc()
             raise RunAlreadyEnded(run_id, run.status)
+        if run.status is RunStatus.QUEUED and run.created and run.created.queue:
+            await self._cancel_queued(tenant, run_id, reason)
+            return
         await self._cancels.send(run_id, host_of(history), reason)
+
+    async def _cancel_queued(self, tenant: str, run_id: RunId, reason: str) -> None:
+        """The run's stream decides who was first: this, or a worker that begins the run."""
+        try:
+            await self._runs.execute(run_id, CancelQueuedRun(reason=reason))
+        except RunAlreadyBegun:
+            await self.cancel(tenant, run_id, reason)
+        else:
+            self._bench.metrics.cancels.labels("queued").inc()
 
     def cancel_here(self, run_id: RunId, reason: str) -> bool:
         """Tell the run's actor to stop, if it is on this host. Return whether it is."""
@@ -128,26 +182,18 @@ class RunService:
         """Every event of the tenant's run so far. Raise RunNotFound."""
         return await self._runs.history(run_id, tenant)
 
-    def _opened(
-        self, request: StartRequest, definition: AgentDefinition, session: Session
-    ) -> tuple[Run, tuple[Event, ...]]:
-        run, events = Run(id=request.run_id or new_run_id()), []
-        create = CreateRun(
-            tenant=request.tenant,
-            agent=request.agent,
-            input=request.messages,
-            parameters=request.parameters,
-            session_id=request.session_id,
-            streaming=request.streaming,
-            overrides=request.overrides,
-            origin=request.origin,
+    async def _open(self, run: Run, events: list[Event], request: StartRequest) -> None:
+        change = Change(
+            stream_id=run_stream(run.id), expected=Version(0), tenant=request.tenant, events=tuple(events)
         )
-        start = StartRun(host=self._bench.host, definition=definition, session_version=session.version)
-        for command in (create, start):
-            for event in decide(run, command):
-                run = evolve(run, event)
-                events.append(event)
-        return run, tuple(events)
+        try:
+            await self._bench.log.append(change, *request.alongside, patience_s=ADMISSION_PATIENCE_S)
+        except StoreUnavailable:
+            self._close_in_background(run.id)
+            raise
+
+    def _beginning(self, definition: AgentDefinition, session: Session) -> StartRun:
+        return StartRun(host=self._bench.host, definition=definition, session_version=session.version)
 
     def _actor(self, run: Run, session: Session, definition: AgentDefinition) -> RunActor:
         pen = StreamWriter(
@@ -167,3 +213,21 @@ class RunService:
         task = asyncio.create_task(self._supervisor.close(run_id, NEVER_BEGUN))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
+
+
+def _creation(request: StartRequest) -> CreateRun:
+    return CreateRun(
+        tenant=request.tenant,
+        agent=request.agent,
+        input=request.messages,
+        parameters=request.parameters,
+        session_id=request.session_id,
+        streaming=request.streaming,
+        overrides=request.overrides,
+        origin=request.origin,
+        queue=request.queue,
+    )
+
+
+def _not_to_be_begun(run: Run) -> RunAlreadyEnded | RunAlreadyBegun:
+    return RunAlreadyEnded(run.id, run.status) if run.status.ended else RunAlreadyBegun(run.id, run.status)

@@ -21,4 +21,4 @@ async def log(database: str, pool: asyncpg.Pool) -> AsyncIterator[EventLog]:
 @pytest.fixture
 def quick() -> Pace:
     """Looks again at once, so that a test waits for what happens and not for the clock."""
-    return Pace(breath_s=0.0, poll_s=0.05, standby_s=0.01, longest_pause_s=0.02)
+    return Pace(breath_s=0.0, gather_s=0.0, poll_s=0.05, standby_s=0.01, longest_pause_s=0.02)

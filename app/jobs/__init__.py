@@ -1,0 +1,1 @@
+"""Work that waits: the queue and its workers, schedules, batches, and triggers."""
