@@ -129,6 +129,10 @@ class EventLog:
         """A stream's events after this sequence, oldest first. An unknown stream is empty."""
         return await self._reader.read_stream(stream_id, after, limit)
 
+    async def read_last(self, stream_id: StreamId) -> Recorded[Event] | None:
+        """A stream's last event; None for an unknown stream."""
+        return await self._reader.read_last(stream_id)
+
     async def read_streams(
         self, wanted: Mapping[StreamId, int], limit: int | None = None
     ) -> list[Recorded[Event]]:

@@ -29,6 +29,12 @@ class Reader:
             rows = await self._pool.fetch(sql("read_stream"), stream_id, after, limit)
         return [self._recorded(row) for row in rows]
 
+    async def read_last(self, stream_id: StreamId) -> Recorded[Event] | None:
+        """A stream's last event; None for an unknown stream."""
+        with translated():
+            row = await self._pool.fetchrow(sql("read_last"), stream_id)
+        return None if row is None else self._recorded(row)
+
     async def read_streams(self, wanted: Mapping[StreamId, int], limit: int | None) -> list[Recorded[Event]]:
         """What each of these streams has after the given sequence, at most `limit` of each."""
         with translated():

@@ -24,6 +24,13 @@ async def test_what_was_appended_is_read_back_as_it_was_told(log: EventLog) -> N
     assert all(abs(datetime.now(UTC) - one.at) < timedelta(minutes=1) for one in told)
 
 
+async def test_the_last_event_of_a_stream_is_read_alone(log: EventLog) -> None:
+    run = stream()
+    assert await log.read_last(run) is None
+    told = await log.append(change(run, 0, "a", "b"))
+    assert await log.read_last(run) == told[-1]
+
+
 async def test_an_append_across_streams_is_written_whole_or_not_at_all(log: EventLog) -> None:
     run, session = stream(), stream()
     await log.append(change(session, 0, "earlier"))

@@ -33,6 +33,10 @@ def read_stream(stream: UUID, version: int) -> tuple[object, ...]:
     return (stream, version - 2, 200)
 
 
+def read_last(stream: UUID, _: int) -> tuple[object, ...]:
+    return (stream,)
+
+
 def read_streams(stream: UUID, version: int) -> tuple[object, ...]:
     return ([stream, uuid4()], [version - 2, 0], 100)
 
@@ -51,6 +55,7 @@ def end_position(_: UUID, _version: int) -> tuple[object, ...]:
         ("append", append),
         ("append_apart", append_apart),
         ("read_stream", read_stream),
+        ("read_last", read_last),
         ("read_streams", read_streams),
         ("read_page", read_page),
         ("end_position", end_position),
