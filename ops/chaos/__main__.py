@@ -1,0 +1,55 @@
+"""`python -m ops.chaos [--seed N] [--minutes M] [--hosts H]`: one trial. Its seed is printed first."""
+
+import argparse
+import logging
+import secrets
+import sys
+from pathlib import Path
+
+import uvloop
+from rich.console import Console
+
+from ops.chaos import report, trial
+
+
+def main(arguments: list[str]) -> int:
+    """0 if every promise was kept."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(message)s")
+    logging.getLogger("asyncpg").setLevel(logging.CRITICAL)  # our own pool meets the outages too
+    seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    wanted = trial.Options(
+        seed=seed,
+        seconds=options.minutes * 60,
+        hosts=options.hosts,
+        per_second=options.rate,
+        gap_s=options.gap,
+    )
+    if options.keep:
+        options.keep.mkdir(parents=True)
+    outcome = uvloop.run(trial.run(wanted, options.keep))
+    report.show(outcome, Console(width=160 if not sys.stdout.isatty() else None))
+    if not outcome.violations:
+        return 0
+    again = f"python -m ops.chaos --seed {seed} --minutes {options.minutes:g} --hosts {options.hosts}"
+    print(f"To do it again: {again} --rate {options.rate:g} --gap {options.gap:g}")
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m ops.chaos", description="Break things under load, and audit."
+    )
+    parser.add_argument("--seed", type=int, help="what happens and when; left out, a new one")
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long things are broken (10)")
+    parser.add_argument("--hosts", type=int, default=3, help="how many hosts (3)")
+    parser.add_argument("--rate", type=float, default=2.0, help="submissions per second (2)")
+    parser.add_argument("--gap", type=float, default=2.5, help="seconds between faults (2.5)")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="a new folder that keeps logs and database")
+    parser.add_argument("--verbose", action="store_true", help="tell each fault as it happens")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,165 @@
+"""What a trial leaves behind: the log, the tools' files, the wall's account, and what clients were told."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from app.store.mapper import EventMapper
+from domain.events import Event, Recorded, RunCancelled, RunCompleted, RunCreated, RunFailed, RunStarted
+from ops.chaos.plan import plan_in
+from ops.chaos.received import Received
+from ops.chaos.wall import Called
+from ops.chaos.workload import Submission
+
+_OUTAGE = re.compile(
+    r"StoreUnavailable|Connection\w*Error|CannotConnectNow|\w*ShutdownError|TimeoutError|InterfaceError|InternalClientError"
+)
+
+RUN_ENDS = (RunCompleted, RunFailed, RunCancelled)
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """An event in the log, and who wrote it."""
+
+    recorded: Recorded[Event]
+    writer: UUID | None
+
+    @property
+    def event(self) -> Event:
+        return self.recorded.event
+
+    @property
+    def sequence(self) -> int:
+        return self.recorded.sequence
+
+    @property
+    def at(self) -> datetime:
+        return self.recorded.at
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a tool: its body `began` or `ended`."""
+
+    what: str
+    tool: str
+    order: str
+    run_id: UUID
+    call_id: str
+    call_key: str
+    pid: int
+    at: float
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """One run's stream."""
+
+    run_id: UUID
+    rows: tuple[Row, ...]
+
+    @property
+    def created(self) -> RunCreated:
+        return cast(RunCreated, self.rows[0].event)
+
+    @property
+    def plan(self) -> int:
+        """The number of the plan that it was submitted with."""
+        plan = plan_in(self.created.input[-1].content)
+        return plan.number if plan else 0
+
+    @property
+    def started(self) -> Row | None:
+        return self.first(RunStarted)
+
+    @property
+    def end(self) -> Row | None:
+        return self.first(*RUN_ENDS)
+
+    @property
+    def pid(self) -> int | None:
+        """The process that took it."""
+        started = self.started
+        return int(started.event.host.split("-")[-2]) if started else None  # type: ignore[attr-defined]
+
+    def first(self, *kinds: type[Event]) -> Row | None:
+        return next((row for row in self.rows if isinstance(row.event, kinds)), None)
+
+    def all(self, *kinds: type[Event]) -> Iterator[Row]:
+        return (row for row in self.rows if isinstance(row.event, kinds))
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it."""
+
+    streams: Mapping[UUID, tuple[Row, ...]]
+    bodies: Sequence[Body] = ()
+    calls: Sequence[Called] = ()
+    received: Received
+    submissions: Mapping[int, Submission] = {}
+    callers: Mapping[int, str] = {}
+    """The key that each host process showed the wall, by its pid."""
+    defects: Sequence[str] = ()
+    """What hosts said of themselves that none should ever have to say."""
+
+    @property
+    def runs(self) -> dict[UUID, History]:
+        return {
+            stream_id: History(run_id=stream_id, rows=rows)
+            for stream_id, rows in self.streams.items()
+            if isinstance(rows[0].event, RunCreated)
+        }
+
+    @property
+    def events(self) -> int:
+        return sum(map(len, self.streams.values()))
+
+
+async def read_log(pool: asyncpg.Pool) -> dict[UUID, tuple[Row, ...]]:
+    """Every stream."""
+    mapper = EventMapper()
+    rows = await pool.fetch("SELECT * FROM stored_events ORDER BY originator_id, originator_version")
+    streams: dict[UUID, list[Row]] = {}
+    for row in rows:
+        one = Row(recorded=mapper.recorded(row), writer=row["writer_id"])
+        streams.setdefault(row["originator_id"], []).append(one)
+    return {stream_id: tuple(found) for stream_id, found in streams.items()}
+
+
+def read_bodies(files: Sequence[Path]) -> list[Body]:
+    """In the order of time. A line that a kill has cut short tells nothing that its neighbours do not."""
+    found = [body for file in files if file.exists() for body in map(_body_in, file.open("rb")) if body]
+    return sorted(found, key=lambda body: body.at)
+
+
+def read_defects(files: Sequence[Path]) -> list[str]:
+    """Crashes in the hosts' logs, and what is no line of a log. That the database is away is neither."""
+    return [
+        f"{file.stem}: {line.decode(errors='replace').strip()}"
+        for file in files
+        for line in file.open("rb")
+        if _is_defect(line)
+    ]
+
+
+def _body_in(line: bytes) -> Body | None:
+    try:
+        return msgspec.json.decode(line, type=Body)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _is_defect(line: bytes) -> bool:
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return bool(line.strip())
+    if said["level"] not in ("ERROR", "CRITICAL") or "exc_info" not in said:
+        return False
+    cause = str(said["exc_info"]).rpartition("\n")[2]
+    return said["event"].endswith("crashed") or _OUTAGE.search(cause) is None

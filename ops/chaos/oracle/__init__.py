@@ -1,0 +1,1 @@
+"""The oracle: holds what a trial left behind against what was promised."""

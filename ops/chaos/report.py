@@ -1,0 +1,91 @@
+"""What a trial came to, for people: a table, and each violation with its evidence."""
+
+from collections import Counter
+from datetime import datetime
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from domain.events import RunCancelled, RunCompleted, RunContinuationBlocked, RunContinued, RunFailed
+from ops.chaos.evidence import Evidence, History
+from ops.chaos.trial import Outcome
+
+_SHOWN = 20
+_LONGEST = 3000
+
+
+def show(outcome: Outcome, console: Console) -> None:
+    """Print it all. Nothing is left out but violations beyond the first few."""
+    console.print(_summary(outcome))
+    for violation in outcome.violations[:_SHOWN]:
+        console.print(f"[bold red]{escape(violation.rule)}[/]: {escape(violation.what[:_LONGEST])}")
+        run = outcome.evidence.runs.get(violation.run_id) if violation.run_id else None
+        if run is not None:
+            console.print(_story(run, outcome.evidence))
+    if len(outcome.violations) > _SHOWN:
+        console.print(f"... and {len(outcome.violations) - _SHOWN} more")
+
+
+def _summary(outcome: Outcome) -> Table:
+    options, evidence = outcome.options, outcome.evidence
+    title = f"seed {options.seed}: {options.seconds:g} s, {options.hosts} hosts"
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_row("submissions", str(len(evidence.submissions)))
+    table.add_row("runs", str(len(evidence.runs)))
+    for name, count in sorted(_ends(evidence).items()):
+        table.add_row(f"  {name}", str(count))
+    table.add_row("events", str(evidence.events))
+    table.add_row("events that clients were told", str(sum(map(len, evidence.received.frames.values()))))
+    table.add_row("tool bodies", str(sum(body.what == "began" for body in evidence.bodies)))
+    table.add_row("model calls", str(len(evidence.calls)))
+    for kind, count in sorted(evidence.received.statuses.items()):
+        table.add_row(f"  {kind}", str(count))
+    table.add_row("faults", str(outcome.injected.total()))
+    for fault, count in sorted(outcome.injected.items()):
+        table.add_row(f"  {fault}", str(count))
+    table.add_row("settled within", f"{outcome.settled_s:.1f} s")
+    rules = Counter(violation.rule for violation in outcome.violations)
+    table.add_row("violations", str(rules.total()), style="bold red" if rules else "bold green")
+    for rule, count in sorted(rules.items()):
+        table.add_row(f"  {rule}", str(count), style="red")
+    return table
+
+
+def _ends(evidence: Evidence) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for run in evidence.runs.values():
+        match run.end and run.end.event:
+            case None:
+                found["open"] += 1
+            case RunCompleted():
+                found["completed"] += 1
+            case RunCancelled():
+                found["cancelled"] += 1
+            case RunFailed(error_type=why):
+                found[f"failed, {why}"] += 1
+        found["continued"] += run.first(RunContinued) is not None
+        found["continuation blocked"] += run.first(RunContinuationBlocked) is not None
+    return found
+
+
+def _story(run: History, evidence: Evidence) -> Table:
+    """The run's events and its tools' bodies, in the order of time."""
+    table = Table(title=f"run {run.run_id}, host {evidence.callers.get(run.pid or 0)}", title_justify="left")
+    for column in ("at", "event", "by", "what"):
+        table.add_column(column, overflow="fold")
+    told: list[tuple[float, str, str, str]] = []
+    for row in run.rows:
+        name = f"{row.sequence} {type(row.event).__name__}"
+        told.append((row.at.timestamp(), name, str(row.writer)[:8], repr(row.event)[:200]))
+    for body in evidence.bodies:
+        if body.run_id == run.run_id:
+            what = f"{body.tool} {body.order} {body.call_id}"
+            told.append((body.at, f"body {body.what}", str(body.pid), what))
+    for at, name, by, what in sorted(told):
+        table.add_row(_clock(at), name, by, escape(what))
+    return table
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at).strftime("%H:%M:%S.%f")[:-3]  # noqa: DTZ006

@@ -1,0 +1,214 @@
+"""One trial: everything is brought up, broken as the seed says, put right, and audited."""
+
+import asyncio
+import logging
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+import msgspec
+from aiohttp import ClientSession, TCPConnector
+
+from app.db.pool import closing_pool
+from app.main import open_log
+from app.settings.whole import Settings
+from ops.chaos import settings as trial_settings
+from ops.chaos.client import Client
+from ops.chaos.database import Database, database
+from ops.chaos.evidence import Evidence, read_bodies, read_defects, read_log
+from ops.chaos.host import Host
+from ops.chaos.injector import Injector
+from ops.chaos.link import Link
+from ops.chaos.oracle.audit import audit
+from ops.chaos.oracle.views import views
+from ops.chaos.received import Received, Violation
+from ops.chaos.schedule import FaultKind, faults
+from ops.chaos.settings import acts, settling_s, thresholds_of
+from ops.chaos.wall import Wall, wall
+from ops.chaos.workload import Submission, Way, submissions
+
+log = logging.getLogger(__name__)
+
+_POLL_S = 0.25
+_LAST_WORD_S = 15.0
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trial is: the same ones give the same faults and the same submissions."""
+
+    seed: int
+    seconds: float
+    hosts: int
+    per_second: float = 2.0
+    gap_s: float = 2.5
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it."""
+
+    options: Options
+    injected: Counter[FaultKind]
+    evidence: Evidence
+    violations: Sequence[Violation]
+    settled_s: float
+    """How long it took, after the last fault, until every run had ended."""
+
+
+class World:
+    """Everything that a trial consists of, running."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        hosts: Sequence[Host],
+        database: Database,
+        provider: Wall,
+        pool: asyncpg.Pool,
+    ) -> None:
+        self.settings = settings
+        self.hosts = hosts
+        self.database = database
+        self.wall = provider
+        self.pool = pool
+        self.received = Received()
+
+    async def evidence(self, wanted: Sequence[Submission]) -> Evidence:
+        """After the hosts have stopped."""
+        deaths = [death for host in self.hosts for death in host.deaths]
+        return Evidence(
+            streams=await read_log(self.pool),
+            bodies=read_bodies([host.tool_log for host in self.hosts]),
+            calls=self.wall.log,
+            received=self.received,
+            submissions={submission.number: submission for submission in wanted},
+            callers={pid: key for host in self.hosts for pid, key in host.pids.items()},
+            defects=[*deaths, *read_defects([host.log for host in self.hosts])],
+        )
+
+
+async def run(options: Options, folder: Path | None = None) -> Outcome:
+    """Bounded in time; nothing that it started is left running. `folder` keeps what was written."""
+    with tempfile.TemporaryDirectory(prefix="tracon-chaos-") as scratch:
+        async with world(options.hosts, folder or Path(scratch)) as built:
+            return await _run(options, built)
+
+
+async def _run(options: Options, built: World) -> Outcome:
+    wanted = submissions(
+        options.seed, options.seconds, options.hosts, per_second=options.per_second, ways=ways(built.settings)
+    )
+    schedule = faults(
+        options.seed,
+        options.seconds,
+        options.hosts,
+        thresholds_of(built.settings),
+        gap_s=options.gap_s,
+    )
+    injector = Injector(built.hosts, built.database, built.wall, options.seed)
+    async with (
+        ClientSession(connector=TCPConnector(limit=0, force_close=True)) as session,
+        asyncio.TaskGroup() as tasks,
+    ):
+        clients = tasks.create_task(_clients(wanted, built, session))
+        await asyncio.gather(injector.follow(schedule), asyncio.sleep(options.seconds))
+        await asyncio.gather(*(host.bring_up() for host in built.hosts if not host.up))
+        put_right = time.monotonic()
+        await _until_settled(built, clients)
+        settled_s = time.monotonic() - put_right
+    await _stop(built.hosts)
+    evidence = await built.evidence(wanted)
+    violations = audit(evidence, built.settings)
+    async with open_log(built.database.dsn, built.settings.store) as event_log:
+        violations += [violation async for violation in views(built.pool, event_log)]
+    return Outcome(
+        options=options,
+        injected=injector.injected,
+        evidence=evidence,
+        violations=violations,
+        settled_s=settled_s,
+    )
+
+
+def ways(settings: Settings) -> tuple[Way, ...]:
+    """How clients may submit to this build."""
+    keyed = (Way.KEYED,) if acts(settings, "idempotency") else ()
+    return (Way.STREAM, Way.STREAM, Way.JSON, *keyed)
+
+
+@asynccontextmanager
+async def world(hosts: int, folder: Path) -> AsyncIterator[World]:
+    """All parts up. The hosts are closed first, by force if need be."""
+    async with AsyncExitStack() as stack:
+        _let_postgres_pass(folder)
+        postgres = await stack.enter_async_context(database(folder / "postgres"))
+        provider = await stack.enter_async_context(wall())
+        config = trial_settings.write(folder, provider.url)
+        settings = trial_settings.read(config)
+        places = [await _place(stack, number, folder, config, postgres) for number in range(hosts)]
+        for place in places:
+            await place.bring_up()
+        pool = await stack.enter_async_context(closing_pool(postgres.dsn))
+        yield World(settings, places, postgres, provider, pool)
+
+
+async def _place(stack: AsyncExitStack, number: int, folder: Path, config: Path, postgres: Database) -> Host:
+    link = Link(postgres.socket_path)
+    await link.start()
+    stack.push_async_callback(link.close)
+    host = Host(number, folder, config, link)
+    stack.push_async_callback(host.close)
+    return host
+
+
+async def _clients(wanted: Sequence[Submission], built: World, session: ClientSession) -> None:
+    """Each comes at its time."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    async with asyncio.TaskGroup() as tasks:
+        for submission in wanted:
+            await asyncio.sleep(began + submission.at_s - loop.time())
+            tasks.create_task(Client(submission, built.hosts, session, built.received).run())
+
+
+async def _until_settled(built: World, clients: asyncio.Task[None]) -> None:
+    """Until every run has ended and every client has learnt it, or until that should long have been so."""
+    waits = acts(built.settings, "run_reconciliation")
+    try:
+        async with asyncio.timeout(settling_s(built.settings)):
+            await asyncio.wait({clients}) if not waits else None
+            while waits and await _open_runs(built):  # noqa: ASYNC110 - the log has no event for it
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        log.warning("not settled in time")
+    try:
+        async with asyncio.timeout(_LAST_WORD_S):
+            await asyncio.wait({clients})
+    except TimeoutError:
+        log.warning("some clients never heard of their runs' ends")
+        clients.cancel()
+
+
+async def _open_runs(built: World) -> int:
+    """How many have no end in the log yet. A run that is continued has one that may not have begun."""
+    open_runs: int = await built.pool.fetchval(
+        "SELECT count(*) FROM stored_events AS created WHERE topic = 'run.created.v1' AND NOT EXISTS ("
+        " SELECT FROM stored_events AS ended WHERE ended.originator_id = created.originator_id"
+        " AND ended.topic IN ('run.completed.v1', 'run.failed.v1', 'run.cancelled.v1'))"
+    )
+    return open_runs
+
+
+def _let_postgres_pass(folder: Path) -> None:
+    """It runs as another user when we are root."""
+    folder.chmod(0o755)
+
+
+async def _stop(hosts: Sequence[Host]) -> None:
+    """In good order: that too is to work after all this."""
+    for status, host in zip(await asyncio.gather(*(host.stop() for host in hosts)), hosts, strict=True):
+        if status != 0:
+            host.deaths.append(f"host {host.number} stopped with status {status}")
