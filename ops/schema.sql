@@ -399,8 +399,6 @@ CREATE INDEX idempotency_in_progress ON public.idempotency USING btree (tenant_i
 
 CREATE INDEX idempotency_newest ON public.idempotency USING btree (tenant_id, reserved_at DESC, stream_id DESC);
 
-CREATE INDEX idempotency_unsettled ON public.idempotency USING btree (reserved_at, stream_id) WHERE (state = 'in_progress'::text);
-
 CREATE INDEX job_queue_order ON public.job_queue USING btree (lane, priority DESC, "position");
 
 CREATE INDEX jobs_by_batch ON public.jobs USING btree (batch_id, item) WHERE (batch_id IS NOT NULL);

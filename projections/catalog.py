@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from domain.errors import NotFound
 from projections.base import Projection
+from projections.idempotency import Idempotency
 from projections.jobs import Jobs
 from projections.projector import Pace
 from projections.runs import Runs
@@ -11,7 +12,7 @@ from projections.schedules import Schedules
 from projections.statistics import Statistics
 from projections.tools import Tools
 
-PROJECTIONS: tuple[Projection, ...] = (Runs(), Statistics(), Tools(), Jobs(), Schedules())
+PROJECTIONS: tuple[Projection, ...] = (Runs(), Statistics(), Tools(), Jobs(), Schedules(), Idempotency())
 
 PACES: Mapping[str, Pace] = {Jobs.name: Pace(breath_s=0.005)}
 """Of those that somebody waits for: a worker hears of a job when its row is there."""

@@ -10,6 +10,7 @@ TABLES = {
     "tools": ("tool_calls",),
     "jobs": ("jobs", "job_queue"),
     "schedules": ("schedules",),
+    "idempotency": ("idempotency",),
 }
 
 

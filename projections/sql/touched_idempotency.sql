@@ -1,0 +1,1 @@
+SELECT * FROM idempotency WHERE stream_id = ANY ($1::uuid[])
