@@ -342,14 +342,15 @@ class SessionOpened(Event, frozen=True, kw_only=True, tag="session.opened.v1"):
 
 
 class SessionTurnQueued(Event, frozen=True, kw_only=True, tag="session.turn-queued.v1"):
-    """A run waits for the runs of its conversation that were there before it. `ahead`: it goes first of all.
+    """A run waits for the runs of its conversation that were there before it.
 
-    `limit_s` after this was recorded, nothing works on the run any more, whatever its own stream says.
+    `in_place_of`: it continues that one and has its place. `limit_s` after this was recorded, nothing works
+    on the run any more, whatever its own stream says.
     """
 
     run_id: RunId
     limit_s: float
-    ahead: bool = False
+    in_place_of: RunId | None = None
 
 
 class SessionTurnBegun(Event, frozen=True, kw_only=True, tag="session.turn-begun.v1"):

@@ -34,12 +34,24 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     waiting: tuple[Turn, ...] = ()
     """Runs that have not begun their turn, in the order in which they may. Some may have ended since."""
 
-    def before(self, run_id: RunId) -> tuple[Turn, ...]:
-        """The turns that come before this run's, first the one that has begun."""
-        places = [place for place, turn in enumerate(self.waiting) if turn.run_id == run_id]
-        ahead = self.waiting[: places[0]] if places else self.waiting
-        begun = () if self.holder is None or self.holder.run_id == run_id else (self.holder,)
+    def before(self, run_id: RunId, in_place_of: RunId | None = None) -> tuple[Turn, ...]:
+        """The turns that come before this run's, first the one that has begun.
+
+        A run that is not waiting yet is behind all that are, or has the place of the one that it continues.
+        """
+        ahead = self.waiting[: self.place_of(run_id, in_place_of)]
+        begun = () if self.holder is None or self.holder.run_id in (run_id, in_place_of) else (self.holder,)
         return (*begun, *ahead)
+
+    def is_waiting(self, run_id: RunId) -> bool:
+        return any(turn.run_id == run_id for turn in self.waiting)
+
+    def place_of(self, run_id: RunId, in_place_of: RunId | None) -> int:
+        for wanted in (run_id, in_place_of):
+            for place, turn in enumerate(self.waiting):
+                if turn.run_id == wanted:
+                    return place
+        return len(self.waiting) if in_place_of is None else 0
 
 
 def evolve(session: Session, recorded: e.Recorded[e.SessionEvent]) -> Session:
@@ -49,13 +61,12 @@ def evolve(session: Session, recorded: e.Recorded[e.SessionEvent]) -> Session:
     match event:
         case e.SessionOpened(messages=messages):
             return msgspec.structs.replace(after, messages=(*session.messages, *messages))
-        case e.SessionTurnQueued(run_id=run_id, limit_s=limit_s, ahead=ahead):
-            turn = _turn(run_id, recorded.at, limit_s)
-            waiting = (turn, *session.waiting) if ahead else (*session.waiting, turn)
+        case e.SessionTurnQueued(in_place_of=in_place_of):
+            waiting = _with_turn(session, _turn(event, recorded.at), in_place_of)
             return msgspec.structs.replace(after, waiting=waiting)
-        case e.SessionTurnBegun(run_id=run_id, limit_s=limit_s):
+        case e.SessionTurnBegun(run_id=run_id):
             waiting = _behind(session.waiting, run_id)
-            return msgspec.structs.replace(after, holder=_turn(run_id, recorded.at, limit_s), waiting=waiting)
+            return msgspec.structs.replace(after, holder=_turn(event, recorded.at), waiting=waiting)
         case e.SessionTurnAdded(run_id=run_id, messages=messages):
             over = session.holder is not None and session.holder.run_id == run_id
             holder = None if over else session.holder
@@ -80,6 +91,12 @@ def turn_of(run: Run) -> e.SessionTurnAdded:
     return e.SessionTurnAdded(run_id=run.id, messages=messages)
 
 
+def _with_turn(session: Session, turn: Turn, in_place_of: RunId | None) -> tuple[Turn, ...]:
+    place = session.place_of(turn.run_id, in_place_of)
+    kept = [one for one in session.waiting[place:] if one.run_id not in (turn.run_id, in_place_of)]
+    return (*session.waiting[:place], turn, *kept)
+
+
 def _behind(waiting: tuple[Turn, ...], run_id: RunId) -> tuple[Turn, ...]:
     """Who still waits when this run has begun. Those that were before it had ended, or it could not have."""
     for place, turn in enumerate(waiting):
@@ -88,5 +105,6 @@ def _behind(waiting: tuple[Turn, ...], run_id: RunId) -> tuple[Turn, ...]:
     return waiting
 
 
-def _turn(run_id: RunId, at: datetime, limit_s: float) -> Turn:
-    return Turn(run_id=run_id, until=at + timedelta(seconds=min(max(0.0, limit_s), _LONGEST_S)))
+def _turn(event: e.SessionTurnQueued | e.SessionTurnBegun, at: datetime) -> Turn:
+    limit_s = min(max(0.0, event.limit_s), _LONGEST_S)
+    return Turn(run_id=event.run_id, until=at + timedelta(seconds=limit_s))

@@ -333,7 +333,7 @@ SAMPLES: dict[str, Event] = {
     ),
     "run.continued.v1": RunContinued(by=_BEFORE),
     "tool.resolved.v1": ToolResolved(call_id="call_1", tool="refund", output="no such order", failed=True),
-    "session.turn-queued.v1": SessionTurnQueued(run_id=_ROOT, limit_s=700.5, ahead=True),
+    "session.turn-queued.v1": SessionTurnQueued(run_id=_ROOT, limit_s=700.5, in_place_of=_BEFORE),
     "session.turn-begun.v1": SessionTurnBegun(run_id=_ROOT, limit_s=700.5),
     "idempotency-key.reserved.v1": IdempotencyKeyReserved(
         key="ticket-4182",

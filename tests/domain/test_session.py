@@ -43,11 +43,26 @@ def test_a_run_that_begins_leaves_those_before_it_behind() -> None:
     assert [turn.run_id for turn in told(waits(A), waits(B), begins(B), waits(C)).before(C)] == [B]
 
 
-def test_a_run_that_goes_ahead_waits_for_the_one_that_has_begun_only() -> None:
+def order(session: Session, run_id: RunId, in_place_of: RunId | None = None) -> list[RunId]:
+    return [turn.run_id for turn in session.before(run_id, in_place_of)]
+
+
+def test_a_run_that_continues_the_one_that_had_begun_goes_before_all_that_wait() -> None:
     """CONT-1: what was asked first is answered first."""
-    session = told(begins(A), waits(B), waits(C, ahead=True))
-    assert [turn.run_id for turn in session.before(C)] == [A]
-    assert [turn.run_id for turn in session.before(B)] == [A, C]
+    interrupted = told(begins(A), waits(B))
+    assert order(interrupted, C, in_place_of=A) == []
+    overtaken = told(begins(A), waits(B), waits(D), begins(B), waits(C, in_place_of=A))
+    assert order(overtaken, C, in_place_of=A) == [B]
+    assert order(overtaken, D) == [B, C]
+
+
+def test_a_run_that_continues_one_that_waited_has_its_place() -> None:
+    """CONT-1."""
+    interrupted = told(begins(A), waits(B), waits(C))
+    assert order(interrupted, D, in_place_of=B) == [A]
+    queued = told(begins(A), waits(B), waits(C), waits(D, in_place_of=B))
+    assert order(queued, D) == [A]
+    assert order(queued, C) == [A, D]
 
 
 def test_a_turn_is_over_some_time_after_it_was_recorded() -> None:
@@ -63,8 +78,8 @@ def begins(run_id: RunId) -> SessionTurnBegun:
     return SessionTurnBegun(run_id=run_id, limit_s=60)
 
 
-def waits(run_id: RunId, *, ahead: bool = False) -> SessionTurnQueued:
-    return SessionTurnQueued(run_id=run_id, limit_s=60, ahead=ahead)
+def waits(run_id: RunId, in_place_of: RunId | None = None) -> SessionTurnQueued:
+    return SessionTurnQueued(run_id=run_id, limit_s=60, in_place_of=in_place_of)
 
 
 def told(*facts: SessionEvent) -> Session:
