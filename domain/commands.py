@@ -156,7 +156,10 @@ class FailRun(Command, frozen=True, kw_only=True):
 
 
 class CancelRun(Command, frozen=True, kw_only=True):
+    """End the run on request. `descendants`: how many runs below it were ended first (CANCEL-3)."""
+
     reason: str = ""
+    descendants: int = 0
 
 
 class CancelQueuedRun(Command, frozen=True, kw_only=True):

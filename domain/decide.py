@@ -6,6 +6,7 @@ from domain import decide_afterwards as afterwards
 from domain import decide_chain as chain
 from domain import decide_tools as tools
 from domain import events as e
+from domain.agent import Link
 from domain.commands import (
     AfterwardsCommand,
     BeginModelCall,
@@ -60,7 +61,7 @@ def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - o
         case FailRun(error=error):
             return chain.fail(run, error)
         case CancelRun():
-            return [e.RunCancelled(reason=command.reason)]
+            return [_cancelled(run, command)]
         case CancelQueuedRun() | ExhaustAttempts():
             return _of_queue(run, command)
         case BeginModelCall() | RecordQueueing() | RecordText() | RecordReply() | RecordModelFailure():
@@ -93,6 +94,20 @@ def _of_model(
             return _record_model_failure(run, command)
         case _:
             assert_never(command)
+
+
+def _cancelled(run: Run, command: CancelRun) -> e.RunCancelled:
+    """The end, with its receipt: what was under way, and what came of it."""
+    call = run.calling
+    return e.RunCancelled(
+        reason=command.reason,
+        model_call=None if call is None else Link(provider=call.provider, model=call.model),
+        interrupted=run.interrupted,
+        unknown=tuple(
+            e.StoppedCall(call_id=one.call.id, tool=one.call.name) for one in run.open_calls if one.invoking
+        ),
+        descendants=command.descendants,
+    )
 
 
 def _of_queue(run: Run, command: CancelQueuedRun | ExhaustAttempts) -> list[e.RunEvent]:

@@ -314,10 +314,25 @@ class RunFailed(Event, frozen=True, kw_only=True, tag="run.failed.v1"):
     retry_after_s: float | None = None
 
 
+class StoppedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call that a cancel came upon."""
+
+    call_id: str
+    tool: str
+
+
 class RunCancelled(Event, frozen=True, kw_only=True, tag="run.cancelled.v1"):
-    """The run was stopped on request. What had finished stays recorded."""
+    """The run was stopped on request. What had finished stays recorded; the rest is the receipt (CANCEL-3).
+
+    `model_call`: the call that was given up, its connection closed. `interrupted` tool calls were stopped,
+    `unknown` ones were not and may have had their effect. `descendants`: runs below that ended with it.
+    """
 
     reason: str = ""
+    model_call: Link | None = None
+    interrupted: tuple[StoppedCall, ...] = ()
+    unknown: tuple[StoppedCall, ...] = ()
+    descendants: int = 0
 
 
 class JobAttemptsExhausted(Event, frozen=True, kw_only=True, tag="job.attempts-exhausted.v1"):

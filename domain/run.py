@@ -85,6 +85,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """How many calls carried on the last reply's text, which its output limit had ended (CHAIN-8)."""
     nudges: int = 0
     cancel_requested: bool = False
+    interrupted: tuple[e.StoppedCall, ...] = ()
+    """Tool calls that a cancel has stopped."""
     attempts_exhausted: bool = False
     """Its job was given up; nothing works on the run any more."""
     stopping: bool = False
@@ -154,7 +156,9 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
         case e.ToolReturned():
             return _settled(run, version, ToolMessage(tool_call_id=event.call_id, content=event.output))
         case e.ToolFailed():
-            run = _with(run, stopping=run.stopping or event.failure is e.ToolFailure.CANCELLED)
+            if event.failure is e.ToolFailure.CANCELLED:
+                stopped = e.StoppedCall(call_id=event.call_id, tool=event.tool)
+                run = _with(run, stopping=True, interrupted=(*run.interrupted, stopped))
             return _settled(
                 run, version, ToolMessage(tool_call_id=event.call_id, content=event.output, failed=True)
             )

@@ -7,6 +7,7 @@ import pytest
 
 from app.main import Host
 from domain import events as e
+from domain.agent import Link
 from domain.failure import ErrorClass
 from domain.ids import DEFAULT_TENANT, run_stream, session_stream
 from domain.messages import AssistantMessage, ToolMessage, UserMessage
@@ -302,7 +303,8 @@ class TestCancelling:
         await host.services.runs.cancel(DEFAULT_TENANT, run_id, "enough")
         seen = await follow(host, run_id)
         assert kinds(seen)[-2:] == ["RunCancelRequested", "RunCancelled"]
-        assert only(seen, e.RunCancelled) == [e.RunCancelled(reason="enough")]
+        given_up = Link(provider="script", model="m")
+        assert only(seen, e.RunCancelled) == [e.RunCancelled(reason="enough", model_call=given_up)]
 
     async def test_a_tool_that_heeds_it_is_recorded_as_cancelled(self, host_of: OpenHost) -> None:
         entered = asyncio.Event()
