@@ -4,12 +4,13 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 
@@ -17,7 +18,9 @@ from app.db import embedded
 from app.db.migrate import migrate
 from app.db.pool import closing_pool, connect, is_pooled
 from app.http.application import bind, build_application, listen
+from app.http.in_flight import IN_FLIGHT, InFlight
 from app.http.services import About, Services
+from app.http.watching import is_over
 from app.identity import new_host_id
 from app.keys.keyring import Keyring
 from app.keys.last_used import LastUsed
@@ -57,6 +60,7 @@ from app.supervision.workbench import Workbench
 from app.tools.runner import ToolRunner
 from domain.agent import Link
 from domain.chain import ChainLink
+from domain.ids import RunId
 from domain.pricing import Price
 from projections.views import Views
 
@@ -83,7 +87,17 @@ class Host:
     drain: Drain
     duties: Duties
     orphans: Orphans
+    in_flight: InFlight
     parts: tuple[asyncio.Task[None], ...]
+
+    async def finish(self) -> None:
+        """Let what is live come to its end, and its watchers to theirs, as long as the drain allows."""
+        await self.drain.wait_for(self.roster)
+        await self.in_flight.settled(self._is_elsewhere, self.drain.left_s)
+        await self.roster.emptied(self.drain.left_s)  # of what had just been admitted
+
+    async def _is_elsewhere(self, run_id: RunId) -> bool:
+        return self.roster.find(run_id) is None and not await is_over(self.services.log, run_id)
 
 
 async def serve(options: HostOptions, *, ready: Callable[[str], None]) -> None:
@@ -97,6 +111,10 @@ async def serve(options: HostOptions, *, ready: Callable[[str], None]) -> None:
             log.warning("settings.without_effect", extra={"warning": warning})
         ready(host.url)
         await _until(stop, host.parts)
+        host.drain.begin()
+        if options.settings.drain.enabled:
+            stop.clear()  # a second signal ends the patience
+            await _until(stop, host.parts, host.finish())
 
 
 @asynccontextmanager
@@ -174,14 +192,15 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
                 profile=settings.profile,
             ),
         )
-        url = await stack.enter_async_context(listen(build_application(services), listener))
+        application = build_application(services)
+        url = await stack.enter_async_context(listen(application, listener))
         watching = asyncio.create_task(event_log.watch(), name="event log")
         stack.push_async_callback(_cancelled, watching)
         beating = asyncio.create_task(heartbeat.watch(), name="heartbeat")
         stack.push_async_callback(_cancelled, beating)
         receiving = asyncio.create_task(cancels.receive(run_service.cancel_here), name="cancels")
         stack.push_async_callback(_cancelled, receiving)
-        performing = asyncio.create_task(duties.run(), name="periodic duties")
+        performing = asyncio.create_task(duties.run(drain.begun), name="periodic duties")
         stack.push_async_callback(_cancelled, performing)
         yield Host(
             url=url,
@@ -191,6 +210,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             drain=drain,
             duties=duties,
             orphans=orphans,
+            in_flight=application[IN_FLIGHT],
             parts=(projecting, watching, noting, beating, receiving, performing),
         )
 
@@ -332,16 +352,24 @@ def _time_limits(settings: Settings) -> TimeLimits:
     )
 
 
-async def _until(stop: asyncio.Event, parts: tuple[asyncio.Task[None], ...]) -> None:
-    """Return when told to stop. A part that ends first takes the host with it."""
-    stopping = asyncio.create_task(stop.wait(), name="stop signal")
+async def _until(
+    stop: asyncio.Event,
+    parts: tuple[asyncio.Task[None], ...],
+    finished: Coroutine[Any, Any, None] | None = None,
+) -> None:
+    """Return when told to stop, or when that is finished. A part that ends first takes the host with it."""
+    ends = {asyncio.ensure_future(end) for end in (stop.wait(), finished) if end is not None}
     try:
-        done, _ = await asyncio.wait({stopping, *parts}, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({*ends, *parts}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        stopping.cancel()
-    for part in done - {stopping}:
+        for end in ends:
+            end.cancel()
+        await asyncio.gather(*ends, return_exceptions=True)
+    for part in done - ends:
         part.result()
         raise RuntimeError(f"{part.get_name()} ended while the host was serving")
+    for end in done & ends:
+        end.result()
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

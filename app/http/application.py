@@ -11,6 +11,7 @@ from aiohttp import web
 from app.http.auth import GATEKEEPER, Gatekeeper, authenticate
 from app.http.display import encode
 from app.http.host import get_root
+from app.http.in_flight import IN_FLIGHT, InFlight, hold
 from app.http.locality import is_loopback
 from app.http.middleware import observe, stamp, tell_problems
 from app.http.openapi import describe
@@ -31,11 +32,12 @@ def build_application(services: Services) -> web.Application:
     """Everything but the port."""
     server = services.server
     application = web.Application(
-        middlewares=(observe, tell_problems, authenticate), client_max_size=server.max_body_bytes
+        middlewares=(hold, observe, tell_problems, authenticate), client_max_size=server.max_body_bytes
     )
     application[SERVICES] = services
     services.metrics.build_info.labels(services.about.version, services.about.python).set(1)
-    application[STREAMS] = OpenStreams(server.sse_keepalive, services.metrics.sse_streams)
+    in_flight = application[IN_FLIGHT] = InFlight()
+    application[STREAMS] = OpenStreams(server.sse_keepalive, services.metrics.sse_streams, in_flight)
     application[GATEKEEPER] = Gatekeeper(
         services.keyring, services.last_used.note, services.auth, RateLimiter(services.rate_limit)
     )
@@ -95,4 +97,4 @@ async def _keep_streams_open(application: web.Application) -> AsyncIterator[None
 
 async def _stop(application: web.Application) -> None:
     application[PROBES].close()
-    await application[STREAMS].close()
+    application[STREAMS].close()

@@ -13,7 +13,7 @@ from app.http.negotiation import EVENT_STREAM, JSON, choose
 from app.http.replies import reply
 from app.http.request_keys import RUN_ID, STREAMING
 from app.http.services import STREAMS, services_of, tenant_of
-from app.http.sse import frames
+from app.http.sse import frames, last_number
 from app.http.watching import creation_of, ended_by, until_end
 from domain.ids import RunId, run_stream
 from projections.read.window import Window
@@ -47,6 +47,7 @@ async def stream_run(request: web.Request, run_id: RunId, after: int = 0) -> web
         aclosing(until_end(services.log, run_id, after)) as batches,
     ):
         async for batch in batches:
+            stream.position = last_number(batch, stream.position)
             await stream.send(frames(run_id, batch, services.recording.display_limit))
     return stream
 

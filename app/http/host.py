@@ -68,7 +68,8 @@ async def is_live(request: web.Request) -> web.Response:
 
 
 async def is_ready(request: web.Request) -> web.Response:
-    """Whether the store answers, so that a submission sent here could be kept."""
+    """Whether a submission sent here would be taken and could be kept: not while draining (DRAIN)."""
+    services_of(request).drain.admit()
     if down := services_of(request).log.down:
         raise down
     try:

@@ -63,6 +63,8 @@ async def stamp(request: web.Request, response: web.StreamResponse) -> None:
     response.headers["Server"] = "tracon"
     if run_id := request.get(RUN_ID):
         response.headers["X-Run-Id"] = run_id
+    if services_of(request).drain.begun.is_set():
+        response.force_close()  # the client's next request belongs to another host
 
 
 def _request_id(given: str | None) -> str:

@@ -28,6 +28,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: RunRecord | None = None
     """The whole run, where the problem is that it ended without an answer."""
     retry_after_s: msgspec.UnsetType | float = msgspec.UNSET
+    last_event_id: msgspec.UnsetType | int = msgspec.UNSET
+    """At the end of a stream that was cut: its last event. With it, any other host goes on from there."""
 
 
 _STATUS_OF_FAMILY = ((NotFound, 404), (Conflict, 409), (Rejected, 400))

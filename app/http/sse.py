@@ -2,17 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import cast
 
 import msgspec
 from aiohttp import ClientConnectionResetError, web
 from prometheus_client import Gauge
 
 from app.http.display import encode, frame_data
+from app.http.in_flight import InFlight
 from app.http.negotiation import EVENT_STREAM
-from app.http.problems import Problem, is_crash, problem, problem_of
+from app.http.problems import Problem, is_crash, problem_of
 from app.http.request_keys import REQUEST_ID
 from app.store.feed import Frame
 from domain.events import Recorded
@@ -24,12 +24,15 @@ KEEP_ALIVE = b": keep-alive\n\n"
 STALLED_S = 60.0
 """A client that takes nothing for so long is let go. It can resume after its last frame."""
 
-_STOPPING = problem(503, "host_stopping", "This host is stopping. Go on from the last frame at any other.")
-
 
 def frames(run_id: RunId, batch: Iterable[Frame], display_limit: int) -> bytes:
     """A frame for each, in one piece so that they go out in one write. What is recorded has its number."""
     return b"".join(_frame(run_id, frame, display_limit) for frame in batch)
+
+
+def last_number(batch: Sequence[Frame], before: int | None) -> int | None:
+    """The number of the last frame that has one."""
+    return next((frame.sequence for frame in reversed(batch) if isinstance(frame, Recorded)), before)
 
 
 def _frame(run_id: RunId, frame: Frame, display_limit: int) -> bytes:
@@ -51,6 +54,8 @@ class EventStream(web.StreamResponse):
         self.content_type = EVENT_STREAM
         self._request = request
         self._sent_at = 0.0
+        self.position: int | None = None
+        """The number of the last frame that was sent, for whoever has to go on elsewhere."""
 
     @property
     def stalled(self) -> bool:
@@ -65,7 +70,10 @@ class EventStream(web.StreamResponse):
     async def fail(self, told: Problem) -> None:
         """Say what went wrong, since the status line is long gone (HTTP-3)."""
         told = msgspec.structs.replace(
-            told, instance=self._request.path, request_id=self._request.get(REQUEST_ID)
+            told,
+            instance=self._request.path,
+            request_id=self._request.get(REQUEST_ID),
+            last_event_id=msgspec.UNSET if self.position is None else self.position,
         )
         with suppress(ClientConnectionResetError):
             await self.send(unnumbered("error", told))
@@ -84,29 +92,32 @@ class EventStream(web.StreamResponse):
 class OpenStreams:
     """The event streams open on this host. One timer serves them all: an idle stream costs no task more."""
 
-    def __init__(self, keepalive_s: float, gauge: Gauge) -> None:
+    def __init__(self, keepalive_s: float, gauge: Gauge, in_flight: InFlight | None = None) -> None:
         self._keepalive_s = keepalive_s
         self._gauge = gauge
-        self._open: dict[EventStream, asyncio.Task[object]] = {}
+        self._in_flight = in_flight or InFlight()
+        self._open: set[EventStream] = set()
 
     @asynccontextmanager
     async def open(self, request: web.Request, headers: Mapping[str, str]) -> AsyncIterator[EventStream]:
         """An answer under way. What fails in here is told in the stream; a client that left is no failure."""
         stream = EventStream(request, headers)
         await stream.prepare(request)
-        self._open[stream] = cast(asyncio.Task[object], asyncio.current_task())
+        self._open.add(stream)
         self._gauge.inc()
         try:
-            yield stream
+            async with self._in_flight.until_stop():
+                yield stream
         except ClientConnectionResetError:
             pass
         except Exception as error:
             if is_crash(error):
                 log.exception("stream.crashed")
-            await stream.fail(problem_of(error))
+            if not stream.stalled:
+                await stream.fail(problem_of(error))
         finally:
             self._gauge.dec()
-            del self._open[stream]
+            self._open.discard(stream)
 
     async def keep_open(self) -> None:
         """For as long as the host lives: no stream is silent for longer than the keep-alive time."""
@@ -117,11 +128,6 @@ class OpenStreams:
             for stream in tuple(self._open):
                 await stream.look_after(loop.time(), self._keepalive_s - tick_s)
 
-    async def close(self) -> None:
-        """Tell every client that this host stops, and end its stream."""
-        for stream, task in tuple(self._open.items()):
-            if not stream.stalled:
-                await stream.fail(_STOPPING)
-                with suppress(ClientConnectionResetError):
-                    await stream.write_eof()
-            task.cancel()
+    def close(self) -> None:
+        """Have every stream end, with a frame that says why and where it can go on (DRAIN)."""
+        self._in_flight.stop()

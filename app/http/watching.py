@@ -21,6 +21,12 @@ async def creation_of(log: EventLog, tenant: str, run_id: RunId) -> RunCreated:
     return first[0].event
 
 
+async def is_over(log: EventLog, run_id: RunId) -> bool:
+    """Whether the run has ended, or is none."""
+    recorded = await log.read_stream(run_stream(run_id))
+    return not recorded or any(isinstance(one.event, _ENDS) for one in recorded)
+
+
 async def ended_by(log: EventLog, run_id: RunId, after: int) -> bool:
     """Whether who has seen event `after` has seen the run's end. Raise BadQuery for a place not there yet."""
     if after == 0:

@@ -1,9 +1,7 @@
-"""Cancelling a run that lives on another host: word is left in the database, and the owner rung for (CANCEL-2)."""
+"""Cancelling a run of another host: word for its owner is left in the database (CANCEL-2)."""
 
-import asyncio
 import logging
 from collections.abc import Callable
-from uuid import UUID
 
 import asyncpg
 
@@ -37,7 +35,7 @@ class RunNotHere(Conflict):
 
 
 class OwnerGone(Conflict):
-    """The run's host was not heard of: nobody can be told. Reconciliation closes the run, if it is enabled."""
+    """Nobody can be told: the run's host was not heard of. Reconciliation closes the run, if that is on."""
 
     code = "run_owner_gone"
 

@@ -34,12 +34,24 @@ class Duties:
         """Before `run`."""
         self._duties.append(duty)
 
-    async def run(self) -> None:
-        """Until cancelled."""
+    async def run(self, until: asyncio.Event) -> None:
+        """Perform them until that event, so that another host can begin; wait for the cancellation then."""
         if self._duties:
-            await self._singleton.run(self._perform_all)
-        else:
-            await asyncio.Event().wait()
+            await self._run_until(until)
+        await asyncio.Event().wait()
+
+    async def _run_until(self, until: asyncio.Event) -> None:
+        stopping = asyncio.ensure_future(until.wait())
+        working = asyncio.ensure_future(self._singleton.run(self._perform_all))
+        try:
+            await asyncio.wait({stopping, working}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
+                raise RuntimeError("periodic work ended by itself")
+        finally:
+            stopping.cancel()
+            working.cancel()
+            await asyncio.gather(stopping, working, return_exceptions=True)
 
     async def _perform_all(self, term: Term) -> None:
         async with asyncio.TaskGroup() as duties:

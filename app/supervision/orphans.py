@@ -80,7 +80,7 @@ class Orphans:
         return True
 
     async def _was_closed(self, orphan: Orphan, history: History) -> bool:
-        """Whether it is closed as orphaned. Compare and set: its owner, or another reconciler, may be first."""
+        """Whether it is closed as orphaned. Compare and set: its owner or another reconciler may be first."""
         run = fold(orphan.run_id, (recorded.event for recorded in history))
         if run.status.ended:
             return any(_says_orphaned(recorded.event) for recorded in history)

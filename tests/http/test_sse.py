@@ -152,7 +152,7 @@ async def test_a_host_that_stops_says_so_and_ends_its_streams() -> None:
     streaming = Streaming()
     async with serving(streaming) as server, watching(server) as reader:
         await reader.readuntil(b"event: ready")
-        await streaming.streams.close()
+        streaming.streams.close()
         assert b'"code":"host_stopping"' in await asyncio.wait_for(reader.read(), 5)
 
 
