@@ -1,4 +1,4 @@
-"""`python -m ops.chaos [--seed N] [--minutes M] [--hosts H]`: one trial. Its seed is printed first."""
+"""`python -m ops.chaos [--seed N] [--minutes M] [--hosts H]`: one trial. `kills`: a kill at every await."""
 
 import argparse
 import logging
@@ -9,7 +9,7 @@ from pathlib import Path
 import uvloop
 from rich.console import Console
 
-from ops.chaos import report, trial
+from ops.chaos import kills, report, trial
 
 
 def main(arguments: list[str]) -> int:
@@ -17,6 +17,18 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(message)s")
     logging.getLogger("asyncpg").setLevel(logging.CRITICAL)  # our own pool meets the outages too
+    if options.what == "kills":
+        return _kills(options.point)
+    return _trial(options)
+
+
+def _kills(points: list[str]) -> int:
+    found = uvloop.run(kills.run(points or kills.POINTS))
+    report.show_kills(found, _console())
+    return int(any(verdict.violations for verdict in found))
+
+
+def _trial(options: argparse.Namespace) -> int:
     seed = secrets.randbelow(1_000_000) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     wanted = trial.Options(
@@ -29,7 +41,7 @@ def main(arguments: list[str]) -> int:
     if options.keep:
         options.keep.mkdir(parents=True)
     outcome = uvloop.run(trial.run(wanted, options.keep))
-    report.show(outcome, Console(width=160 if not sys.stdout.isatty() else None))
+    report.show(outcome, _console())
     if not outcome.violations:
         return 0
     again = f"python -m ops.chaos --seed {seed} --minutes {options.minutes:g} --hosts {options.hosts}"
@@ -37,9 +49,16 @@ def main(arguments: list[str]) -> int:
     return 1
 
 
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else 160)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m ops.chaos", description="Break things under load, and audit."
+    )
+    parser.add_argument(
+        "what", nargs="?", choices=["trial", "kills"], default="trial", help="trial, or kills"
     )
     parser.add_argument("--seed", type=int, help="what happens and when; left out, a new one")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long things are broken (10)")
@@ -47,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rate", type=float, default=2.0, help="submissions per second (2)")
     parser.add_argument("--gap", type=float, default=2.5, help="seconds between faults (2.5)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="a new folder that keeps logs and database")
+    parser.add_argument(
+        "--point", choices=kills.POINTS, action="append", default=[], help="kills: only this one"
+    )
     parser.add_argument("--verbose", action="store_true", help="tell each fault as it happens")
     return parser
 

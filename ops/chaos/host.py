@@ -51,10 +51,11 @@ class Host:
     def up(self) -> bool:
         return self._process is not None and self._process.returncode is None
 
-    async def start(self, **variables: str) -> None:
-        """Return when it takes requests. `variables` are added to its environment."""
+    async def start(self, fault: str | None = None) -> None:
+        """Return when it takes requests. Armed with a fault, it may end before that."""
         key = f"host{self.number}-{len(self.pids) + 1}"
-        self._expected = False
+        self._expected = fault is not None
+        armed = {} if fault is None else {"TRACON_FAULT": fault}
         with self.log.open("ab") as log:
             process = self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "app", "serve", "--port", "0", "--dsn", self.link.dsn),
@@ -62,7 +63,7 @@ class Host:
                 stdin=DEVNULL,
                 stdout=PIPE,
                 stderr=log,
-                env=_environment(CHAOS_TOOL_LOG=str(self.tool_log), CHAOS_WALL_KEY=key, **variables),
+                env=_environment(CHAOS_TOOL_LOG=str(self.tool_log), CHAOS_WALL_KEY=key, **armed),
                 preexec_fn=_end_with_parent,
             )
         self.pids[process.pid] = key
@@ -76,12 +77,15 @@ class Host:
     async def bring_up(self) -> None:
         """Start it as whatever minds processes does: again, if the database is away just then."""
         for _ in range(_STARTS):
+            if self.up:
+                return
             try:
-                return await self.start()
+                await self.start()
             except HostDied as died:
                 log.info("%s", died)
                 await asyncio.sleep(_PAUSE_S)
-        return await self.start()
+        if not self.up:
+            await self.start()
 
     async def kill(self) -> None:
         """No chance to clean up."""
@@ -98,10 +102,11 @@ class Host:
             return await self._end(signal.SIGKILL)
 
     async def ended(self) -> int:
-        """Wait for a process that is about to end by itself, as was arranged."""
+        """Wait until its fault has ended it; its exit status."""
         assert self._process is not None
-        self._expected = True
-        return await self._process.wait()
+        status = await self._process.wait()
+        self.url = None
+        return status
 
     def freeze(self) -> None:
         self._frozen = True

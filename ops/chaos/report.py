@@ -1,6 +1,7 @@
 """What a trial came to, for people: a table, and each violation with its evidence."""
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.table import Table
 
 from domain.events import RunCancelled, RunCompleted, RunContinuationBlocked, RunContinued, RunFailed
 from ops.chaos.evidence import Evidence, History
+from ops.chaos.oracle.kills import Verdict
 from ops.chaos.trial import Outcome
 
 _SHOWN = 20
@@ -89,3 +91,23 @@ def _story(run: History, evidence: Evidence) -> Table:
 
 def _clock(at: float) -> str:
     return datetime.fromtimestamp(at).strftime("%H:%M:%S.%f")[:-3]  # noqa: DTZ006
+
+
+def show_kills(verdicts: Sequence[Verdict], console: Console) -> None:
+    """A row for each kill, then what was wrong."""
+    table = Table(title="A kill at every await", title_justify="left")
+    for column in ("point", "time", "what came of the run"):
+        table.add_column(column)
+    for column in ("look", "refund", "notify"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for verdict in verdicts:
+        killed, bodies = verdict.rehearsal, verdict.bodies
+        counts = (str(bodies[tool]) for tool in ("look", "refund", "notify"))
+        mark = "[bold red]wrong[/]" if verdict.violations else "[green]holds[/]"
+        table.add_row(killed.point, str(killed.nth), verdict.outcome, *counts, mark)
+    console.print(table)
+    told = {violation for verdict in verdicts for violation in verdict.violations}
+    for violation in sorted(told, key=str)[:_SHOWN]:
+        run = f" (run {violation.run_id})" if violation.run_id else ""
+        console.print(f"[bold red]{escape(violation.rule)}[/]: {escape(violation.what[:_LONGEST])}{run}")

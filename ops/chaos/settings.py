@@ -24,9 +24,9 @@ failure_threshold = 20
 break_duration = "1s"
 [run_reconciliation]
 enabled = true
-heartbeat_interval = "400ms"
-orphan_threshold = "2500ms"
-scan_interval = "500ms"
+heartbeat_interval = "{heartbeat_s}s"
+orphan_threshold = "{orphan_s}s"
+scan_interval = "{scan_s}s"
 [run_continuation]
 enabled = true
 max_attempts = 3
@@ -60,10 +60,11 @@ fallbacks = [{{ provider = "backup", model = "second" }}]
 AGENT = "worker"
 
 
-def write(folder: Path, wall_url: str) -> Path:
-    """The settings file that every host is started with."""
+def write(folder: Path, wall_url: str, *, orphan_s: float = 2.5) -> Path:
+    """The settings file that every host is started with. A run counts as orphaned after `orphan_s`."""
     file = folder / "tracon.toml"
-    file.write_text(_TOML.format(wall=wall_url))
+    text = _TOML.format(wall=wall_url, orphan_s=orphan_s, heartbeat_s=orphan_s / 6, scan_s=orphan_s / 5)
+    file.write_text(text)
     return file
 
 

@@ -5,8 +5,8 @@ import logging
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import asyncpg
@@ -76,7 +76,7 @@ class World:
         self.pool = pool
         self.received = Received()
 
-    async def evidence(self, wanted: Sequence[Submission]) -> Evidence:
+    async def evidence(self, wanted: Iterable[Submission]) -> Evidence:
         """After the hosts have stopped."""
         deaths = [death for host in self.hosts for death in host.deaths]
         return Evidence(
@@ -92,8 +92,10 @@ class World:
 
 async def run(options: Options, folder: Path | None = None) -> Outcome:
     """Bounded in time; nothing that it started is left running. `folder` keeps what was written."""
-    with tempfile.TemporaryDirectory(prefix="tracon-chaos-") as scratch:
-        async with world(options.hosts, folder or Path(scratch)) as built:
+    with scratch(folder) as place:
+        async with world(options.hosts, place) as built:
+            for host in built.hosts:
+                await host.bring_up()
             return await _run(options, built)
 
 
@@ -119,7 +121,7 @@ async def _run(options: Options, built: World) -> Outcome:
         put_right = time.monotonic()
         await _until_settled(built, clients)
         settled_s = time.monotonic() - put_right
-    await _stop(built.hosts)
+    await stop(built.hosts)
     evidence = await built.evidence(wanted)
     violations = audit(evidence, built.settings)
     async with open_log(built.database.dsn, built.settings.store) as event_log:
@@ -140,17 +142,14 @@ def ways(settings: Settings) -> tuple[Way, ...]:
 
 
 @asynccontextmanager
-async def world(hosts: int, folder: Path) -> AsyncIterator[World]:
-    """All parts up. The hosts are closed first, by force if need be."""
+async def world(hosts: int, folder: Path, *, orphan_s: float = 2.5) -> AsyncIterator[World]:
+    """All parts up but the hosts, which are closed in the end, by force if need be."""
     async with AsyncExitStack() as stack:
-        _let_postgres_pass(folder)
         postgres = await stack.enter_async_context(database(folder / "postgres"))
         provider = await stack.enter_async_context(wall())
-        config = trial_settings.write(folder, provider.url)
+        config = trial_settings.write(folder, provider.url, orphan_s=orphan_s)
         settings = trial_settings.read(config)
         places = [await _place(stack, number, folder, config, postgres) for number in range(hosts)]
-        for place in places:
-            await place.bring_up()
         pool = await stack.enter_async_context(closing_pool(postgres.dsn))
         yield World(settings, places, postgres, provider, pool)
 
@@ -180,7 +179,7 @@ async def _until_settled(built: World, clients: asyncio.Task[None]) -> None:
     try:
         async with asyncio.timeout(settling_s(built.settings)):
             await asyncio.wait({clients}) if not waits else None
-            while waits and await _open_runs(built):  # noqa: ASYNC110 - the log has no event for it
+            while waits and await open_runs(built):  # noqa: ASYNC110 - the log has no event for it
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
         log.warning("not settled in time")
@@ -192,7 +191,7 @@ async def _until_settled(built: World, clients: asyncio.Task[None]) -> None:
         clients.cancel()
 
 
-async def _open_runs(built: World) -> int:
+async def open_runs(built: World) -> int:
     """How many have no end in the log yet. A run that is continued has one that may not have begun."""
     open_runs: int = await built.pool.fetchval(
         "SELECT count(*) FROM stored_events AS created WHERE topic = 'run.created.v1' AND NOT EXISTS ("
@@ -202,13 +201,20 @@ async def _open_runs(built: World) -> int:
     return open_runs
 
 
-def _let_postgres_pass(folder: Path) -> None:
-    """It runs as another user when we are root."""
-    folder.chmod(0o755)
+@contextmanager
+def scratch(folder: Path | None = None) -> Iterator[Path]:
+    """This folder, or one that is gone afterwards."""
+    if folder is not None:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="tracon-chaos-") as made:
+        Path(made).chmod(0o755)  # Postgres runs as another user when we are root
+        yield Path(made)
 
 
-async def _stop(hosts: Sequence[Host]) -> None:
-    """In good order: that too is to work after all this."""
-    for status, host in zip(await asyncio.gather(*(host.stop() for host in hosts)), hosts, strict=True):
+async def stop(hosts: Sequence[Host]) -> None:
+    """Those that are up, in good order: that too is to work after all this."""
+    up = [host for host in hosts if host.up]
+    for status, host in zip(await asyncio.gather(*(host.stop() for host in up)), up, strict=True):
         if status != 0:
             host.deaths.append(f"host {host.number} stopped with status {status}")
