@@ -28,7 +28,7 @@ class InFlight:
     """Each request is in it from its first byte to the end of its handler."""
 
     def __init__(self) -> None:
-        self._requests: set[web.Request] = set()
+        self._requests: dict[int, web.Request] = {}  # by identity: a request has no hash
         self._timers: set[asyncio.Timeout] = set()
         self._fewer = asyncio.Event()
         self._stopping = False
@@ -38,11 +38,11 @@ class InFlight:
 
     @contextmanager
     def holding(self, request: web.Request) -> Iterator[None]:
-        self._requests.add(request)
+        self._requests[id(request)] = request
         try:
             yield
         finally:
-            self._requests.discard(request)
+            del self._requests[id(request)]
             self._fewer.set()
 
     @asynccontextmanager
@@ -76,7 +76,7 @@ class InFlight:
 
     async def _any_left(self, is_elsewhere: IsElsewhere, elsewhere: set[RunId]) -> bool:
         self._fewer.clear()
-        left = [_run_of(request) for request in self._requests]
+        left = [_run_of(request) for request in self._requests.values()]
         for run_id in {run_id for run_id in left if run_id is not None} - elsewhere:
             if await is_elsewhere(run_id):
                 elsewhere.add(run_id)

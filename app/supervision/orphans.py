@@ -11,7 +11,7 @@ from app.store.event_log import Change, EventLog, VersionConflict
 from domain.codec import UnknownTopic, UnreadableEvent
 from domain.commands import FailRun
 from domain.decide import decide
-from domain.events import Recorded, RunCreated, RunEvent, RunFailed, RunStarted
+from domain.events import Recorded, RunCreated, RunEnd, RunEvent, RunFailed, RunStarted
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId, Version, run_stream
 from domain.run import fold
@@ -122,6 +122,11 @@ class Orphans:
 def host_of(history: History) -> str:
     """The host that began the run; empty if none did."""
     return next((one.event.host for one in history if isinstance(one.event, RunStarted)), "")
+
+
+def is_over(history: History) -> bool:
+    """Whether the run has ended, whatever a view says that is behind."""
+    return any(isinstance(one.event, RunEnd) for one in history)
 
 
 def _says_orphaned(event: RunEvent) -> bool:

@@ -10,7 +10,7 @@ import asyncpg
 
 from app.db.pool import translated
 from app.settings import RunReconciliationSettings
-from app.supervision.orphans import History, Orphan, Orphans, host_of
+from app.supervision.orphans import History, Orphan, Orphans, host_of, is_over
 from app.supervision.presence import Presence
 from app.supervision.singleton import Term
 from app.supervision.sql import sql
@@ -83,7 +83,7 @@ class Reconciler:
         histories = await self._orphans.histories(run_ids)
         answering = await self._fetch("hosts_answering", self._settings.orphan_threshold)
         alive = {row["host_id"] for row in answering}
-        hosts = {run_id: host_of(history) for run_id, history in histories.items()}
+        hosts = {run_id: host_of(history) for run_id, history in histories.items() if not is_over(history)}
         lost = {run_id: host for run_id, host in hosts.items() if host and host not in alive}
         claimed = await self._fetch("claim_unvouched", self._host, list(lost), list(lost.values()))
         found = [self._orphan(row["run_id"], lost[row["run_id"]], silent=True) for row in claimed]
