@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from app.agents import Agent, InvalidAgent
+from app.models.classifiers import classifier
 from app.models.provider_settings import ModelSettings, ProviderSettings
 from app.registry import AgentNotFound, AppDefinitions, Catalog
 from app.settings.errors import SettingsError
@@ -69,6 +70,32 @@ def test_everything_an_agent_names_must_be_there() -> None:
         "settings: agents.support.provider: there is no provider 'primry'; did you mean 'primary'?",
         "settings: agents.support.fallbacks.1.model: provider 'primary' lists no model 'bigg';"
         " did you mean 'big'?",
+    ]
+
+
+def test_a_link_is_named_once() -> None:
+    """CHAIN-2: named again it would be a second retry, and neither failed nor answering links were told apart."""
+    agent = AgentDefinition(name="a", provider="open", model="m", fallbacks=(*SUPPORT.links, *SUPPORT.links))
+    assert refusals(settings_with(agent), AppDefinitions()) == [
+        "settings: agents.a.fallbacks.1: names primary/small again; a link has its retry, and no second one"
+    ]
+
+
+def test_a_schema_that_no_answer_could_meet_is_refused() -> None:
+    """CHAIN-9."""
+    agent = AgentDefinition(
+        name="a", provider="open", model="m", response_schema={"$ref": "https://example.com"}
+    )
+    assert refusals(settings_with(agent), AppDefinitions()) == [
+        "settings: agents.a.response_schema: refers to 'https://example.com', which is not in the schema itself"
+    ]
+
+
+def test_a_classifier_is_of_a_provider_that_is_there() -> None:
+    """CLASS-1: a misspelt one would never be asked."""
+    lost = classifier(provider="primry")(lambda provider, failure: None)
+    assert refusals(SETTINGS, AppDefinitions(classifiers=(lost,), source="shop.py")) == [
+        "shop.py: classifiers: there is no provider 'primry'; did you mean 'primary'?"
     ]
 
 

@@ -3,7 +3,7 @@
 import inspect
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Literal, overload
 
 import msgspec
 
@@ -36,14 +36,24 @@ class Classifier(msgspec.Struct, frozen=True, kw_only=True):
     """The one provider that it is asked about; None: all."""
 
 
-def classifier(function: Classify | None = None, *, provider: str | None = None) -> Any:
+@overload
+def classifier(function: Classify, /) -> Classifier: ...
+@overload
+def classifier(*, provider: str | None = None) -> Callable[[Classify], Classifier]: ...
+def classifier(
+    function: Classify | None = None, /, *, provider: str | None = None
+) -> Classifier | Callable[[Classify], Classifier]:
     """Register a function that is asked first what a failed model call is: `@classifier` or with a provider.
 
     It is given the provider's name and the CallFailure, and answers a FailureClass (or its value), or None to
     leave the decision to the next classifier and the built-in rules (CLASS-1). It must not wait for anything.
     """
     if function is None:
-        return lambda decorated: classifier(decorated, provider=provider)
+        return lambda decorated: _registered(decorated, provider)
+    return _registered(function, provider)
+
+
+def _registered(function: Classify, provider: str | None) -> Classifier:
     if inspect.iscoroutinefunction(function):
         raise InvalidClassifier(f"classifier {_name(function)}: it must be a plain function, not async")
     return Classifier(function=function, provider=provider)

@@ -415,7 +415,8 @@ class TestCarryingOn:
         assert stop.error == RunError(
             message=(
                 "provider one broke off in the middle of its answer: connection reset; "
-                f"it was not carried on: one/m failed (transient): connection reset; two/m failed ({failure_class}): no prefill"
+                "it was not carried on: one/m failed (transient): connection reset; "
+                f"two/m failed ({failure_class}): no prefill"
             ),
             type="stream_error",
             error_class=ErrorClass.PROVIDER,
