@@ -56,6 +56,7 @@ class Roster:
 
     async def stop(self) -> None:
         """Cut every run off where it stands. Their streams stay as they are, for reconciliation to close."""
+        self._supervisor.stopping = True
         tasks = [task for _, task in self._live.values()]
         for task in tasks:
             task.cancel()

@@ -40,6 +40,8 @@ class Supervisor:
     def __init__(self, runs: Runs, metrics: Metrics) -> None:
         self._runs = runs
         self._metrics = metrics
+        self.stopping = False
+        """Whether the host cuts its runs off. Nobody else has a right to cancel an actor's task."""
 
     async def supervise(self, actor: RunActor) -> None:
         """Run one actor. Whatever happens to it, its run does not stay open while this host lives."""
@@ -51,6 +53,11 @@ class Supervisor:
         except StoreUnavailable:
             log.error("run.store_lost", extra={"run_id": str(actor.run_id)})
             await self.close(actor.run_id, STORE_LOST)
+        except asyncio.CancelledError:
+            if self.stopping:
+                raise
+            log.exception("run.cancelled_by_a_stranger", extra={"run_id": str(actor.run_id)})
+            await self.close(actor.run_id, CRASHED)
         except Exception:
             log.exception("run.crashed", extra={"run_id": str(actor.run_id)})
             await self.close(actor.run_id, CRASHED)

@@ -84,7 +84,8 @@ class ToolStep:
             outcome = await self._bench.tool_runner.run(tool, call.arguments, context, before=sure)
         except asyncio.CancelledError as cancelled:
             self._unwound(call, cancelled)
-            raise
+            # Bare: the timeouts of Python 3.11 take a subclass of it for somebody else's error.
+            raise asyncio.CancelledError from cancelled
         fault_point("tool.body.after")
         self._record(call, outcome)
 

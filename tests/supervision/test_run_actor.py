@@ -207,6 +207,43 @@ async def test_the_deadline_ends_a_run_that_waits_for_its_model(host_of: OpenHos
     assert "turn.timeout" in failed.error
 
 
+@pytest.mark.parametrize("together", ["false", "true"])
+@pytest.mark.parametrize(
+    ("ends", "recorded"),
+    [("heeding", "ToolFailed"), ("late", "ToolReturned"), ("never", "ToolOutcomeUnknown")],
+)
+async def test_the_deadline_ends_a_run_whatever_its_tool_makes_of_it(
+    host_of: OpenHost, ends: str, recorded: str, together: str
+) -> None:
+    """A run that is over its time ends; it does not stay Running with nobody at work on it."""
+    leave = asyncio.Event()
+
+    @tool(effect="read")
+    async def look() -> str:
+        """Take too long."""
+        while True:
+            try:
+                await leave.wait()
+                return "left"
+            except asyncio.CancelledError:
+                if ends == "heeding":
+                    raise
+                if ends == "late":
+                    return "late"
+
+    more = (
+        '[turn]\ntimeout = "50ms"\n[cancellation]\ngrace = "20ms"\n'
+        f"[tool_loop]\nallow_concurrent_tool_calls = {together}"
+    )
+    host = await host_of(calls("look", more=more), tools=(look,))
+    run_id = await start(host, "a")
+    async with asyncio.timeout(10):
+        seen = await follow(host, run_id)
+    assert kinds(seen)[-2:] == [recorded, "RunFailed"]
+    assert only(seen, e.RunFailed)[0].error_type == "deadline_exceeded"
+    leave.set()
+
+
 @pytest.mark.parametrize(
     ("behaviour", "error_type", "error_class"),
     [

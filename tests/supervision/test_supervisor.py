@@ -55,6 +55,36 @@ async def test_a_run_whose_actor_crashes_ends_as_failed(
     assert [r.message for r in caplog.records if r.name == "app.supervision.supervisor"] == ["run.crashed"]
 
 
+async def test_a_run_whose_task_a_stranger_cancels_ends_as_failed(
+    host_of: OpenHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only a host that stops leaves runs open: here nobody would ever close it, nor miss its owner."""
+    host: Host
+
+    @tool(effect="read")
+    async def first() -> str:
+        """Clean up more than is its own."""
+        for task in asyncio.all_tasks():
+            if task.get_name().startswith("run "):
+                task.cancel()
+        await asyncio.Event().wait()
+        return "never"
+
+    @tool(effect="read")
+    def second() -> str:
+        """Must not run."""
+        return "never"
+
+    host = await host_of(TWO_TOOLS, tools=(first, second))
+    run_id = await start(host, "a")
+    async with asyncio.timeout(10):
+        [failed] = only(await follow(host, run_id), e.RunFailed)
+    await gone(host, run_id)
+    assert (failed.error_type, failed.error_class) == ("internal_error", ErrorClass.INTERNAL)
+    told = [r.message for r in caplog.records if r.name == "app.supervision.supervisor"]
+    assert told == ["run.cancelled_by_a_stranger"]
+
+
 async def test_a_run_that_was_closed_elsewhere_starts_nothing_more(host_of: OpenHost) -> None:
     """EVENT-3: the next append conflicts; the tool in progress is the last thing that happens here."""
     entered, leave = asyncio.Event(), asyncio.Event()
