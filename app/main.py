@@ -16,7 +16,7 @@ import asyncpg
 
 from app.db import embedded
 from app.db.migrate import migrate
-from app.db.pool import closing_pool, connect, is_pooled
+from app.db.pool import closing_pool, connect, database_time, is_pooled
 from app.http.application import bind, build_application, listen
 from app.http.in_flight import IN_FLIGHT, InFlight
 from app.http.services import About, Services
@@ -44,16 +44,21 @@ from app.store.event_log import EventLog
 from app.store.mapper import EventMapper
 from app.supervision.cancels import CHANNEL as CANCELS
 from app.supervision.cancels import Cancels
+from app.supervision.continuer import Continuer
 from app.supervision.doubts import Doubts
 from app.supervision.drain import Drain
 from app.supervision.duties import Duties, Duty
 from app.supervision.heartbeat import Heartbeat
+from app.supervision.opening import Opener
 from app.supervision.orphans import Orphans
 from app.supervision.presence import Presence
 from app.supervision.reconciler import Reconciler
+from app.supervision.replays import Replays
+from app.supervision.resolutions import Resolutions
 from app.supervision.roster import Roster
 from app.supervision.run_service import RunService
 from app.supervision.runs import Runs
+from app.supervision.session_turns import SessionTurns
 from app.supervision.singleton import PERIODIC_WORK, Singleton
 from app.supervision.supervisor import Supervisor
 from app.supervision.workbench import Workbench
@@ -87,6 +92,7 @@ class Host:
     drain: Drain
     duties: Duties
     orphans: Orphans
+    continuer: Continuer
     in_flight: InFlight
     parts: tuple[asyncio.Task[None], ...]
 
@@ -155,12 +161,17 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         drain = Drain(settings.drain, metrics)
         orphans = Orphans(event_log, metrics)
         duties = _duties(settings, pool, orphans, presence, host_id, metrics)
+        opener = Opener(bench, roster, supervisor, _session_turns(settings, pool, event_log, supervisor))
+        continuer = Continuer(event_log, runs, opener, catalog, drain, settings.run_continuation, metrics)
+        orphans.on_orphaned.append(continuer.consider)
+        resolutions = Resolutions(runs, continuer)
+        replays = Replays(event_log, runs, continuer, opener, catalog, drain)
         run_service = RunService(
             catalog=catalog,
             bench=bench,
             runs=runs,
             roster=roster,
-            supervisor=supervisor,
+            opener=opener,
             cancels=cancels,
             drain=drain,
         )
@@ -170,6 +181,8 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         stack.push_async_callback(_cancelled, noting)
         services = Services(
             runs=run_service,
+            resolutions=resolutions,
+            replays=replays,
             drain=drain,
             log=event_log,
             pool=pool,
@@ -210,6 +223,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             drain=drain,
             duties=duties,
             orphans=orphans,
+            continuer=continuer,
             in_flight=application[IN_FLIGHT],
             parts=(projecting, watching, noting, beating, receiving, performing),
         )
@@ -293,6 +307,21 @@ def _workbench(
         chain=settings.chain,
         recording=settings.recording,
         store=settings.store,
+    )
+
+
+def _session_turns(
+    settings: Settings, pool: asyncpg.Pool, event_log: EventLog, supervisor: Supervisor
+) -> SessionTurns:
+    # A run takes that long to end once its deadline has passed, at the very most.
+    ending_s = settings.cancellation.grace + settings.store.outage_patience + 60.0
+    return SessionTurns(
+        event_log,
+        settings.sessions,
+        now=partial(database_time, pool),
+        close=supervisor.close,
+        limit_s=settings.turn.timeout + ending_s,
+        continues=settings.run_continuation.enabled,
     )
 
 

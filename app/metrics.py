@@ -35,6 +35,7 @@ class Metrics:
     | `outcome` (schedule firings) | `fired`, `skipped`, `beaten` |
     | `trigger` | names of triggers in the settings |
     | `outcome` (trigger deliveries) | `queued`, `repeated`, `refused` |
+    | `cause` | why an interrupted run is not continued (`ContinuationBlock`) |
     | `projection` | names of projections |
     """
 
@@ -307,6 +308,17 @@ class Metrics:
             "tracon_duties_total",
             "Rounds of a periodic duty on this host.",
             ["duty", "outcome"],
+            registry=self.registry,
+        )
+        self.runs_continued = Counter(
+            "tracon_runs_continued_total",
+            "Runs that this host opened in place of interrupted ones.",
+            registry=self.registry,
+        )
+        self.continuations_blocked = Counter(
+            "tracon_continuations_blocked_total",
+            "Interrupted runs that are not continued, by why.",
+            ["cause"],
             registry=self.registry,
         )
         self.runs_orphaned = Counter(

@@ -7,12 +7,13 @@ from typing import Any, Self
 from app.application import AppDefinitions as AppDefinitions
 from app.application import load_app as load_app
 from app.models.answer_check import flaw_in_schema
+from app.models.provider_settings import ProviderSettings
 from app.settings.errors import Problem, SettingsError
 from app.settings.whole import Settings
 from app.tools.registry import ToolRegistry
 from app.tools.tool import Tool
 from domain.agent import AgentDefinition, Link
-from domain.errors import NotFound
+from domain.errors import NotFound, Rejected
 
 _SETTINGS = "settings"
 
@@ -26,11 +27,27 @@ class AgentNotFound(NotFound):
         super().__init__(f"there is no agent {name!r}")
 
 
+class UnusableAgent(Rejected):
+    """This definition names a provider or model that this host does not have. Choose those that it has."""
+
+    code = "unusable_agent"
+
+    def __init__(self, name: str, problems: Iterable[tuple[str, str]]) -> None:
+        told = "; ".join(f"{key}: {reason}" for key, reason in problems)
+        super().__init__(f"agent {name} cannot be run here: {told}")
+
+
 class Catalog:
     """The agents of this host and the tools that they may call. It does not change while the host runs."""
 
-    def __init__(self, agents: Iterable[AgentDefinition], tools: ToolRegistry) -> None:
+    def __init__(
+        self,
+        agents: Iterable[AgentDefinition],
+        tools: ToolRegistry,
+        providers: Mapping[str, ProviderSettings],
+    ) -> None:
         self._agents = {agent.name: agent for agent in agents}
+        self._providers = providers
         self.tools = tools
 
     @classmethod
@@ -44,7 +61,7 @@ class Catalog:
             found = [
                 *_tool_problems(agent, tools),
                 *_deliverable_problems(agent),
-                *_link_problems(agent, settings),
+                *_link_problems(agent, settings.providers),
             ]
             problems += [
                 Problem(source=source, key=f"agents.{agent.name}.{key}", reason=reason)
@@ -52,7 +69,7 @@ class Catalog:
             ]
         if problems:
             raise SettingsError(problems)
-        return cls(agents.values(), ToolRegistry(tools.values()))
+        return cls(agents.values(), ToolRegistry(tools.values()), settings.providers)
 
     def agent(self, name: str) -> AgentDefinition:
         """Raise AgentNotFound."""
@@ -60,6 +77,11 @@ class Catalog:
         if found is None:
             raise AgentNotFound(name)
         return found
+
+    def verify(self, definition: AgentDefinition) -> None:
+        """A definition that does not come from here has links that are here. Raise UnusableAgent."""
+        if problems := list(_link_problems(definition, self._providers)):
+            raise UnusableAgent(definition.name, problems)
 
     def agents(self) -> tuple[AgentDefinition, ...]:
         """All of them, by name."""
@@ -96,21 +118,23 @@ def _deliverable_problems(agent: AgentDefinition) -> Iterator[tuple[str, str]]:
             yield "response_schema", flaw
 
 
-def _link_problems(agent: AgentDefinition, settings: Settings) -> Iterator[tuple[str, str]]:
+def _link_problems(
+    agent: AgentDefinition, providers: Mapping[str, ProviderSettings]
+) -> Iterator[tuple[str, str]]:
     for place, link in enumerate(agent.links):
         prefix = "" if place == 0 else f"fallbacks.{place - 1}."
         if link in agent.links[:place]:
             yield f"fallbacks.{place - 1}", f"names {link} again; a link has its retry, and no second one"
-        for key, reason in _misnamed(link, settings):
+        for key, reason in _misnamed(link, providers):
             yield f"{prefix}{key}", reason
 
 
-def _misnamed(link: Link, settings: Settings) -> Iterator[tuple[str, str]]:
-    provider = settings.providers.get(link.provider)
+def _misnamed(link: Link, providers: Mapping[str, ProviderSettings]) -> Iterator[tuple[str, str]]:
+    provider = providers.get(link.provider)
     if provider is None:
         yield (
             "provider",
-            f"there is no provider {link.provider!r}{_instead(link.provider, settings.providers)}",
+            f"there is no provider {link.provider!r}{_instead(link.provider, providers)}",
         )
     elif provider.models and link.model not in provider.models:
         known = _instead(link.model, provider.models)

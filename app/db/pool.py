@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -92,6 +93,13 @@ async def closing_pool(dsn: str, *, max_size: int = 16) -> AsyncIterator[asyncpg
                 await pool.close()
         except TimeoutError:
             pool.terminate()
+
+
+async def database_time(pool: asyncpg.Pool) -> datetime:
+    """The only clock that decides anything. Raises StoreUnavailable."""
+    with translated():
+        now: datetime = await pool.fetchval("SELECT clock_timestamp()")
+    return now
 
 
 def is_pooled(dsn: str) -> bool:

@@ -21,6 +21,8 @@ from app.registry import Catalog
 from app.settings import AuthSettings, RateLimitSettings, RecordingSettings, ServerSettings
 from app.store.event_log import EventLog
 from app.supervision.drain import Drain
+from app.supervision.replays import Replays
+from app.supervision.resolutions import Resolutions
 from app.supervision.run_service import RunService
 from projections.views import Views
 
@@ -42,6 +44,8 @@ class Services:
     """Shared by all requests."""
 
     runs: RunService
+    resolutions: Resolutions
+    replays: Replays
     drain: Drain
     log: EventLog
     pool: asyncpg.Pool

@@ -177,6 +177,12 @@ class RunReconciliationSettings(Section, frozen=True, kw_only=True):
             )
 
 
+class SessionsSettings(Section, frozen=True, kw_only=True):
+    concurrency: Literal["queue", "reject", "parallel"] = "queue"
+    """What becomes of a run whose session has another one that is not over: it waits, or is refused with 409,
+    or runs beside it, and does not see its turn."""
+
+
 class RunContinuationSettings(Section, frozen=True, kw_only=True):
     enabled: bool = False
     max_attempts: Count = 1

@@ -26,6 +26,7 @@ from app.settings.sections import (
     SchedulesSettings,
     Section,
     ServerSettings,
+    SessionsSettings,
     SingletonExecutionSettings,
     StoreSettings,
     ToolLoopSettings,
@@ -49,6 +50,7 @@ class Settings(Section, frozen=True, kw_only=True):
     recording: RecordingSettings = RecordingSettings()
     turn: TurnSettings = TurnSettings()
     tool_loop: ToolLoopSettings = ToolLoopSettings()
+    sessions: SessionsSettings = SessionsSettings()
     cancellation: CancellationSettings = CancellationSettings()
     chain: ChainSettings = ChainSettings()
     pricing: PricingSettings = PricingSettings()
@@ -90,7 +92,6 @@ _WITHOUT_EFFECT: dict[str, Callable[[Settings], bool]] = {
     "idempotency": lambda s: s.idempotency.enabled,
     "singleton_execution": lambda s: s.singleton_execution.enabled,
     "run_reconciliation": lambda s: s.run_reconciliation.enabled,
-    "run_continuation": lambda s: s.run_continuation.enabled,
     "workflows.resume_interrupted_runs": lambda s: s.workflows.resume_interrupted_runs,
     "agent_graph": lambda _: True,
     "drain": lambda s: s.drain.enabled,

@@ -9,17 +9,22 @@ from app.supervision.workbench import Workbench
 from domain.commands import CancelRun, CompleteRun, FailRun
 from domain.decide import decide
 from domain.ids import run_stream, session_stream
+from domain.run import RunStatus
 from domain.session import turn_of
 
 Ending = CompleteRun | FailRun | CancelRun
 
 
 async def end_run(live: LiveRun, bench: Workbench, ending: Ending) -> None:
-    """End the run and return when that is committed. A failed turn does not become part of its session."""
+    """End the run and return when that is committed.
+
+    A turn that failed, or never began, does not become part of its session.
+    """
     fault_point("run.end.before")
     created = live.run.created
     session_id = created.session_id if created else None
-    if created is None or session_id is None or isinstance(ending, FailRun):
+    has_turn = live.run.status is RunStatus.RUNNING and not isinstance(ending, FailRun)
+    if created is None or session_id is None or not has_turn:
         live.execute(ending)
         await live.flush()
     else:

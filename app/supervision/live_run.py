@@ -1,5 +1,6 @@
 """A run while an actor owns it: its state in memory and the pen that writes its stream."""
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -7,8 +8,8 @@ from app.db.errors import StoreUnavailable
 from app.store.stream_writer import Fenced, StreamWriter
 from domain.commands import RunCommand
 from domain.decide import decide
-from domain.events import Event
-from domain.ids import DEFAULT_TENANT, RunId
+from domain.events import Event, RunEvent
+from domain.ids import DEFAULT_TENANT, RunId, Version
 from domain.ledger import Ledger
 from domain.ledger import evolve as evolve_ledger
 from domain.messages import Message
@@ -19,12 +20,20 @@ from domain.session import Session
 class LiveRun:
     """The state is ahead of the store by what `flush` has not confirmed; nobody outside may see that lead."""
 
-    def __init__(self, run: Run, session: Session, pen: StreamWriter, deadline: datetime) -> None:
+    def __init__(
+        self,
+        run: Run,
+        session: Session,
+        open_pen: Callable[[Version], StreamWriter],
+        deadline: datetime,
+        ledger: Ledger | None = None,
+    ) -> None:
         self.run = run
         self.session = session
         self.deadline = deadline
-        self.ledger = Ledger()
-        self._pen = pen
+        self.ledger = ledger or Ledger()
+        self._open_pen = open_pen
+        self._pen: StreamWriter | None = None
 
     @property
     def id(self) -> RunId:
@@ -49,17 +58,29 @@ class LiveRun:
         """What the model is shown: the session's history, then this turn so far."""
         return (*self.session.messages, *self.run.transcript)
 
+    def take_pen(self) -> StreamWriter:
+        """From here on nobody else writes the stream. A run that waits for its turn leaves it to others."""
+        if self._pen is None:
+            self._pen = self._open_pen(self.run.version)
+        return self._pen
+
+    def begun(self, events: Sequence[RunEvent]) -> None:
+        """The run was begun by an append of its own, before its pen was taken."""
+        for event in events:
+            self.run = evolve(self.run, event)
+        self.take_pen()
+
     def execute(self, command: RunCommand, *, within_s: float = 0.0) -> None:
         """Decide, evolve, and queue the facts for the log. Raise what the pen raises once it is lost.
 
         `within_s`: how long the facts may wait for others that go down with them.
         """
-        events = decide(self.run, command)
+        events, pen = decide(self.run, command), self.take_pen()
         for event in events:
             self.run = evolve(self.run, event)
             self.ledger = evolve_ledger(self.ledger, self.id, event)
         if events:
-            self._pen.record(events, within_s=within_s)
+            pen.record(events, within_s=within_s)
 
     def note(self, command: RunCommand) -> None:
         """Execute it from a timer, which must not raise: a lost pen tells the actor by itself."""
@@ -68,12 +89,14 @@ class LiveRun:
 
     async def flush(self) -> None:
         """The durability barrier (EVENT-2): return when everything executed so far is committed."""
-        await self._pen.flush()
+        if self._pen is not None:
+            await self._pen.flush()
 
     def show(self, event: Event) -> None:
         """Let watchers see what will not be recorded by itself."""
-        self._pen.show(event)
+        self.take_pen().show(event)
 
     def release(self) -> None:
         """Give up the pen: from here on somebody else may write the stream."""
-        self._pen.close()
+        if self._pen is not None:
+            self._pen.close()

@@ -1,6 +1,7 @@
 """The owner of one live run. It asks the domain what comes next, does it, and reports back."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import assert_never
 
 import msgspec
@@ -16,6 +17,7 @@ from domain.agent import AgentDefinition
 from domain.commands import CancelRun, CompleteRun, FailRun, Nudge, RequestCancel
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId
+from domain.run import RunStatus
 from domain.turn import CallModel, CallTools, Complete, GiveUp, Rest, TellMissing, TurnLimits, next_action
 
 Ending = CompleteRun | FailRun | CancelRun
@@ -36,9 +38,17 @@ class PenLost(msgspec.Struct, frozen=True):
 class RunActor(Actor[Cancel | PenLost]):
     """Told to cancel, it cancels its work, records what was in flight, and ends the run once (CANCEL-3)."""
 
-    def __init__(self, live: LiveRun, bench: Workbench, definition: AgentDefinition) -> None:
+    def __init__(
+        self,
+        live: LiveRun,
+        bench: Workbench,
+        definition: AgentDefinition,
+        wait: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`wait` returns when the run has begun, where it could not begin at once."""
         super().__init__()
         self._live = live
+        self._wait = wait
         self._bench = bench
         own = definition.max_length_continuations
         self._limits = TurnLimits(
@@ -70,12 +80,16 @@ class RunActor(Actor[Cancel | PenLost]):
         try:
             with self.interruptible():
                 async with self._deadline:
+                    if self._wait is not None:
+                        await self._wait()
                     return await self._steps()
         except Interrupted:
             return self._heed_mail() or CompleteRun()
         except TimeoutError:
             if not self._deadline.expired():
                 raise
+            if self._live.run.status is RunStatus.QUEUED:
+                return FailRun(error=_turn_did_not_come(timeout_s))
             return FailRun(error=_deadline_passed(timeout_s, self._model_step.waiting_at))
 
     async def _steps(self) -> Ending:
@@ -116,6 +130,14 @@ class RunActor(Actor[Cancel | PenLost]):
     def release(self) -> None:
         """Give up the pen."""
         self._live.release()
+
+
+def _turn_did_not_come(timeout_s: float) -> RunError:
+    return RunError(
+        message=f"the run's turn in its session did not come within {timeout_s:g} s (turn.timeout)",
+        type="deadline_exceeded",
+        error_class=ErrorClass.TIMEOUT,
+    )
 
 
 def _deadline_passed(timeout_s: float, waiting_at: str | None) -> RunError:

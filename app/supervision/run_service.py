@@ -1,42 +1,31 @@
 """Starts runs on this host and takes requests about them."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
-from app.db.errors import StoreUnavailable
 from app.identity import new_run_id
 from app.registry import Catalog
 from app.store.event_log import Change, VersionConflict
-from app.store.stream_writer import StreamWriter
 from app.supervision.cancels import Cancels
 from app.supervision.cancels import OwnerGone as OwnerGone
 from app.supervision.cancels import RunNotHere as RunNotHere
 from app.supervision.drain import Drain
-from app.supervision.live_run import LiveRun
+from app.supervision.opening import Opener, Opening, defined
 from app.supervision.orphans import host_of
 from app.supervision.roster import Roster
-from app.supervision.run_actor import Cancel, PenLost, RunActor
+from app.supervision.run_actor import Cancel
 from app.supervision.runs import Runs
-from app.supervision.sessions import load_session
-from app.supervision.supervisor import NEVER_BEGUN, Supervisor
 from app.supervision.workbench import Workbench
-from domain.agent import AgentDefinition
-from domain.commands import CancelQueuedRun, CreateRun, RunCommand, StartRun
-from domain.decide import RunAlreadyBegun, RunAlreadyEnded, decide
-from domain.events import Event, Recorded, RunEvent
-from domain.ids import DEFAULT_TENANT, RunId, Version, run_stream
+from domain.commands import CancelQueuedRun, CreateRun, RunCommand
+from domain.decide import RunAlreadyBegun, RunAlreadyEnded
+from domain.events import Recorded, RunEvent
+from domain.ids import RunId
 from domain.messages import Message
-from domain.parameters import instantiate
 from domain.queueing import QueueSpec
-from domain.run import Run, RunStatus, evolve, fold
-from domain.session import Session
-from domain.submission import Origin, Overrides, overridden
-
-# A new submission waits this long for a store that has just gone before it is refused (EVENT-8).
-ADMISSION_PATIENCE_S = 2.0
+from domain.run import Run, RunStatus, fold
+from domain.submission import Origin, Overrides
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +57,7 @@ class RunService:
         bench: Workbench,
         runs: Runs,
         roster: Roster,
-        supervisor: Supervisor,
+        opener: Opener,
         cancels: Cancels,
         drain: Drain,
     ) -> None:
@@ -76,34 +65,26 @@ class RunService:
         self._bench = bench
         self._runs = runs
         self._roster = roster
-        self._supervisor = supervisor
+        self._opener = opener
         self._cancels = cancels
         self._drain = drain
-        self._closing: set[asyncio.Task[None]] = set()
 
     async def start(self, request: StartRequest) -> RunId:
-        """Open the run and give it its actor. When this returns, the run is kept and running, or queued.
+        """Open the run and give it its actor. When this returns, the run is kept: running, or queued.
 
-        Raise Draining, AgentNotFound, BadParameter, StoreUnavailable, or VersionConflict where a stream
-        alongside had moved; then nothing was begun.
+        Raise Draining, AgentNotFound, BadParameter, SessionBusy, StoreUnavailable, or VersionConflict where a
+        stream alongside had moved; then nothing was begun.
         """
         self._drain.admit()
-        agent = instantiate(self._catalog.agent(request.agent), request.parameters)
-        definition = overridden(agent, request.overrides)
-        run, events = Run(id=request.run_id or new_run_id()), list[Event]()
-        commands: list[RunCommand] = [_creation(request)]
-        session = Session()
-        if request.queue is None:
-            session = await load_session(self._bench.log, request.tenant, request.session_id)
-            commands.append(self._beginning(definition, session))
-        for command in commands:
-            for event in decide(run, command):
-                run = evolve(run, event)
-                events.append(event)
-        await self._open(run, events, request)
-        if request.queue is None:
-            self._roster.start(self._actor(run, session, definition))
-        return run.id
+        create = _creation(request)
+        return await self._opener.open(
+            Opening(
+                run_id=request.run_id or new_run_id(),
+                create=create,
+                definition=defined(self._catalog, create),
+                alongside=request.alongside,
+            )
+        )
 
     async def take(self, run_id: RunId) -> asyncio.Task[None]:
         """Begin a queued run on this host and give it its actor. The task that is returned ends with it.
@@ -116,23 +97,10 @@ class RunService:
             created = run.created
             if created is None or run.status is not RunStatus.QUEUED:
                 raise _not_to_be_begun(run)
-            agent = instantiate(self._catalog.agent(created.agent), created.parameters)
-            definition = overridden(agent, created.overrides)
-            session = await load_session(self._bench.log, created.tenant, created.session_id)
-            events = decide(run, self._beginning(definition, session))
-            change = Change(
-                stream_id=run_stream(run_id),
-                expected=run.version,
-                tenant=created.tenant,
-                events=tuple(events),
-            )
             try:
-                await self._bench.log.append(change, patience_s=self._bench.store.outage_patience)
+                return await self._opener.take(run, created, defined(self._catalog, created))
             except VersionConflict:
-                continue  # begun elsewhere, or cancelled at this moment
-            for event in events:
-                run = evolve(run, event)
-            return self._roster.start(self._actor(run, session, definition))
+                continue  # begun elsewhere, or cancelled at this moment, or its session has moved
 
     async def execute(self, run_id: RunId, command: RunCommand) -> None:
         """Carry out a command on a run that nobody owns. Raise what the decision raises."""
@@ -181,38 +149,6 @@ class RunService:
     async def load(self, tenant: str, run_id: RunId) -> list[Recorded[RunEvent]]:
         """Every event of the tenant's run so far. Raise RunNotFound."""
         return await self._runs.history(run_id, tenant)
-
-    async def _open(self, run: Run, events: list[Event], request: StartRequest) -> None:
-        change = Change(
-            stream_id=run_stream(run.id), expected=Version(0), tenant=request.tenant, events=tuple(events)
-        )
-        try:
-            await self._bench.log.append(change, *request.alongside, patience_s=ADMISSION_PATIENCE_S)
-        except StoreUnavailable:
-            self._close_in_background(run.id)
-            raise
-
-    def _beginning(self, definition: AgentDefinition, session: Session) -> StartRun:
-        return StartRun(host=self._bench.host, definition=definition, session_version=session.version)
-
-    def _actor(self, run: Run, session: Session, definition: AgentDefinition) -> RunActor:
-        pen = StreamWriter(
-            self._bench.log,
-            run_stream(run.id),
-            version=run.version,
-            tenant=run.created.tenant if run.created else DEFAULT_TENANT,
-            patience_s=self._bench.store.outage_patience,
-        )
-        deadline = datetime.now(UTC) + timedelta(seconds=self._bench.turn.timeout)
-        actor = RunActor(LiveRun(run, session, pen, deadline), self._bench, definition)
-        pen.on_lost = lambda cause: actor.tell(PenLost(cause))
-        return actor
-
-    def _close_in_background(self, run_id: RunId) -> None:
-        """The refused run may have been kept all the same. Nobody works on it, so it must not stay open."""
-        task = asyncio.create_task(self._supervisor.close(run_id, NEVER_BEGUN))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
 
 
 def _creation(request: StartRequest) -> CreateRun:

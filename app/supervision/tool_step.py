@@ -21,10 +21,12 @@ from domain.commands import (
 )
 from domain.events import ToolEffect, ToolFailure
 from domain.messages import ToolCall
+from domain.replay import ReplayTools
 
 Begun = tuple[ToolCall, Tool, str]
 """A call whose beginning is on record, and its key."""
 
+NOT_RUN = "This is a replay: tools do not run in it, and no result of such a call was recorded."
 CANCELLED = "The call was cancelled before it had a result."
 
 
@@ -50,13 +52,14 @@ class ToolStep:
 
     def _prepare(self, call: ToolCall) -> Begun | None:
         """Put the call's beginning on record. None: it has its result already."""
+        if self._runs_no_bodies:
+            self._look_up(call)
+            return None
         tool = self._bench.tools.get(call.name) if call.name in self._allowed else None
         if tool is None:
             known = ", ".join(sorted(self._allowed)) or "none"
             output = f"There is no tool {call.name!r}. Tools that may be called: {known}."
-            self._live.execute(
-                RecordToolFailure(call_id=call.id, failure=ToolFailure.UNKNOWN_TOOL, output=output)
-            )
+            self._fail(call, ToolFailure.UNKNOWN_TOOL, output)
             return None
         harmless = tool.safe_to_repeat or tool.effect is ToolEffect.READ
         if result := self._live.ledger.answer(call.name, call.arguments, harmless=harmless):
@@ -68,6 +71,22 @@ class ToolStep:
             InvokeTool(call_id=call.id, effect=tool.effect, call_key=key, safe_to_repeat=tool.safe_to_repeat)
         )
         return call, tool, key
+
+    @property
+    def _runs_no_bodies(self) -> bool:
+        created = self._live.run.created
+        replay = created.replay if created else None
+        return replay is not None and replay.tools is not ReplayTools.LIVE
+
+    def _look_up(self, call: ToolCall) -> None:
+        """A replay's call: its result is in the ledger, or there is none."""
+        if result := self._live.ledger.answer(call.name, call.arguments):
+            self._live.execute(AnswerToolCall(call_id=call.id, result=result))
+        else:
+            self._fail(call, ToolFailure.NOT_RUN, NOT_RUN)
+
+    def _fail(self, call: ToolCall, failure: ToolFailure, output: str) -> None:
+        self._live.execute(RecordToolFailure(call_id=call.id, failure=failure, output=output))
 
     async def _run_together(self, ready: Sequence[Begun]) -> None:
         try:

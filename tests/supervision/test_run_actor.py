@@ -32,6 +32,12 @@ def calls(*names: str, agent: str = "", more: str = "", after: str = 'text = "do
     return scripted(models, agents, more)
 
 
+async def turns_of(host: Host, session_id: str) -> list[e.Recorded[e.Event]]:
+    """What became part of the conversation."""
+    recorded = await host.services.log.read_stream(session_stream(DEFAULT_TENANT, session_id))
+    return [one for one in recorded if isinstance(one.event, e.SessionTurnAdded)]
+
+
 async def test_a_streamed_run_is_told_step_by_step(host_of: OpenHost) -> None:
     """EVENT-1: the stream is gapless from 1, in the order in which things happened."""
     host = await host_of(SAYS_HI)
@@ -275,8 +281,8 @@ async def test_a_session_continues_a_conversation(host_of: OpenHost) -> None:
     await follow(host, first)
     second = await start(host, "a", "two", session_id="s")
     seen = await follow(host, second)
-    assert only(seen, e.RunStarted)[0].session_version == 1
-    turns = await host.services.log.read_stream(session_stream(DEFAULT_TENANT, "s"))
+    assert only(seen, e.RunStarted)[0].session_version == 2
+    turns = await turns_of(host, "s")
     assert [one.event for one in turns] == [
         e.SessionTurnAdded(
             run_id=run_id,
@@ -288,21 +294,22 @@ async def test_a_session_continues_a_conversation(host_of: OpenHost) -> None:
     assert [turn.at for turn in turns] == [end.at for end in run_ends]
 
 
-async def test_two_runs_of_a_session_that_end_together_both_keep_their_turn(host_of: OpenHost) -> None:
+async def test_two_runs_of_a_session_that_run_beside_each_other_both_keep_their_turn(
+    host_of: OpenHost,
+) -> None:
     """The second one's turn follows the first one's; neither run is lost over it."""
-    host = await host_of(SAYS_HI)
+    host = await host_of(f'[sessions]\nconcurrency = "parallel"\n{SAYS_HI}')
     both = [await start(host, "a", text, session_id="s") for text in ("one", "two")]
     for run_id in both:
         assert kinds(await follow(host, run_id))[-1] == "RunCompleted"
-    turns = await host.services.log.read_stream(session_stream(DEFAULT_TENANT, "s"))
-    assert {one.event.run_id for one in turns} == set(both)
+    assert {one.event.run_id for one in await turns_of(host, "s")} == set(both)
 
 
 async def test_a_failed_turn_does_not_join_its_session(host_of: OpenHost) -> None:
     models = "[providers.script.models.m.default]\nstatus = 400\n"
     host = await host_of(scripted(models, '[agents.a]\nprovider = "script"\nmodel = "m"\n'))
     await follow(host, await start(host, "a", session_id="s"))
-    assert await host.services.log.read_stream(session_stream(DEFAULT_TENANT, "s")) == []
+    assert await turns_of(host, "s") == []
 
 
 async def test_parameters_fill_the_instructions_and_are_kept(host_of: OpenHost) -> None:
@@ -359,7 +366,7 @@ class TestCancelling:
         await host.services.runs.cancel(DEFAULT_TENANT, run_id)
         seen = await follow(host, run_id)
         assert kinds(seen)[-3:] == ["RunCancelRequested", "ToolFailed", "RunCancelled"]
-        [turn] = await host.services.log.read_stream(session_stream(DEFAULT_TENANT, "s"))
+        [turn] = await turns_of(host, "s")
         [result] = [m for m in turn.event.messages if isinstance(m, ToolMessage)]
         assert result.failed
 
@@ -381,7 +388,7 @@ class TestCancelling:
         seen = await follow(host, run_id)
         leave.set()
         assert kinds(seen)[-3:] == ["RunCancelRequested", "ToolOutcomeUnknown", "RunCancelled"]
-        [turn] = await host.services.log.read_stream(session_stream(DEFAULT_TENANT, "s"))
+        [turn] = await turns_of(host, "s")
         assert isinstance(turn.event.messages[-1], ToolMessage)
 
     async def test_what_a_finished_tool_did_stays_recorded(self, host_of: OpenHost) -> None:

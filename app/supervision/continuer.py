@@ -1,0 +1,129 @@
+"""Continues runs whose host is gone, or has their streams say why not (CONT)."""
+
+import logging
+from typing import assert_never
+
+from app.identity import new_run_id
+from app.metrics import Metrics
+from app.registry import Catalog
+from app.settings import RunContinuationSettings
+from app.store.event_log import Change, EventLog, VersionConflict
+from app.supervision.drain import Drain
+from app.supervision.opening import Opener, Opening, defined
+from app.supervision.runs import Runs
+from domain.agent import AgentDefinition
+from domain.commands import AfterwardsCommand, NoteContinued
+from domain.continuation import (
+    Blocked,
+    Continue,
+    NothingToDo,
+    PastRun,
+    Verdict,
+    agent_unavailable,
+    judge,
+)
+from domain.decide import decide
+from domain.errors import NotFound, Rejected
+from domain.events import RunCreated
+from domain.ids import RunId, Version, run_stream
+from domain.run import fold
+
+log = logging.getLogger(__name__)
+
+LONGEST_CHAIN = 128
+
+
+class Continuer:
+    """Told of an orphan, on any host and any number of times: one of them continues it, once."""
+
+    def __init__(
+        self,
+        event_log: EventLog,
+        runs: Runs,
+        opener: Opener,
+        catalog: Catalog,
+        drain: Drain,
+        settings: RunContinuationSettings,
+        metrics: Metrics,
+    ) -> None:
+        self._log = event_log
+        self._runs = runs
+        self._opener = opener
+        self._catalog = catalog
+        self._drain = drain
+        self._settings = settings
+        self._metrics = metrics
+
+    async def consider(self, run_id: RunId) -> None:
+        """Right after the run was closed as orphaned, or when something was found out about it since.
+
+        Raise StoreUnavailable or Draining: then tell this host again later, or another one.
+        """
+        if not self._settings.enabled:
+            return
+        while True:
+            chain = await self.chain_of(run_id)
+            try:
+                await self._act_on(chain[-1], judge(chain, self._settings.max_attempts))
+            except VersionConflict:
+                continue  # another host was first, or there is news of the run
+            return
+
+    async def chain_of(self, run_id: RunId) -> list[PastRun]:
+        """The run and those that it continues, the oldest first."""
+        chain: list[PastRun] = []
+        wanted: RunId | None = run_id
+        while wanted is not None and len(chain) < LONGEST_CHAIN:
+            events = tuple(recorded.event for recorded in await self._runs.history(wanted))
+            chain.insert(0, PastRun(run_id=wanted, events=events))
+            wanted = events[0].continued_from_run_id if isinstance(events[0], RunCreated) else None
+        return chain
+
+    async def _act_on(self, past: PastRun, verdict: Verdict) -> None:
+        match verdict:
+            case NothingToDo():
+                pass
+            case Blocked():
+                await self._block(past, verdict)
+            case Continue(command=create):
+                try:
+                    definition = defined(self._catalog, create)
+                except (NotFound, Rejected) as error:
+                    await self._block(past, agent_unavailable(str(error)))
+                else:
+                    await self._continue(past, verdict, definition)
+            case _:
+                assert_never(verdict)
+
+    async def _continue(self, past: PastRun, verdict: Continue, definition: AgentDefinition) -> None:
+        self._drain.admit()
+        new = new_run_id()
+        await self._opener.open(
+            Opening(
+                run_id=new,
+                create=verdict.command,
+                definition=definition,
+                alongside=(_note(past, NoteContinued(by=new)),),
+                ledger=verdict.ledger,
+            )
+        )
+        self._metrics.runs_continued.inc()
+        log.warning("run.continued", extra={"run_id": str(past.run_id), "by": str(new)})
+
+    async def _block(self, past: PastRun, blocked: Blocked) -> None:
+        note = _note(past, blocked.command)
+        if note.events:
+            await self._log.append(note)
+            self._metrics.continuations_blocked.labels(blocked.cause).inc()
+            log.warning("run.not_continued", extra={"run_id": str(past.run_id), "reason": blocked.reason})
+
+
+def _note(past: PastRun, command: AfterwardsCommand) -> Change:
+    """What the old run's stream says, right behind what was judged."""
+    run = fold(past.run_id, past.events)
+    return Change(
+        stream_id=run_stream(past.run_id),
+        expected=Version(run.version),
+        tenant=run.created.tenant if run.created else "",
+        events=tuple(decide(run, command)),
+    )

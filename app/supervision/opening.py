@@ -1,0 +1,186 @@
+"""How a run begins here: the append that opens it, its session's turn in the same one, and its actor."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import msgspec
+
+from app.db.errors import StoreUnavailable
+from app.registry import Catalog
+from app.store.event_log import Change, VersionConflict
+from app.store.stream_writer import StreamWriter
+from app.supervision.live_run import LiveRun
+from app.supervision.roster import Roster
+from app.supervision.run_actor import PenLost, RunActor
+from app.supervision.session_turns import Claim, SessionTurns
+from app.supervision.supervisor import NEVER_BEGUN, Supervisor
+from app.supervision.turn_wait import TurnWait
+from app.supervision.workbench import Workbench
+from domain.agent import AgentDefinition
+from domain.commands import CreateRun, StartRun
+from domain.decide import decide
+from domain.events import RunCreated, RunEvent
+from domain.ids import RunId, Version, run_stream, session_stream
+from domain.ledger import Ledger
+from domain.messages import Message
+from domain.parameters import instantiate
+from domain.run import Run, evolve
+from domain.session import Session
+from domain.submission import overridden
+
+# A new submission waits this long for a store that has just gone before it is refused (EVENT-8).
+ADMISSION_PATIENCE_S = 2.0
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that is to begin."""
+
+    run_id: RunId
+    create: CreateRun
+    definition: AgentDefinition
+    alongside: tuple[Change, ...] = ()
+    """What is to be true in other streams from the moment the run exists: all of it is kept, or nothing."""
+    ledger: Ledger = Ledger()
+    """What the run finds done already."""
+    history: tuple[Message, ...] = ()
+    """What the model is shown before the input of a run that has no session."""
+
+
+def defined(catalog: Catalog, asked: CreateRun | RunCreated) -> AgentDefinition:
+    """The definition that the run starts with today. Raise AgentNotFound or BadParameter."""
+    return overridden(instantiate(catalog.agent(asked.agent), asked.parameters), asked.overrides)
+
+
+class Opener:
+    """Opens runs on this host, and gives them their actors."""
+
+    def __init__(self, bench: Workbench, roster: Roster, supervisor: Supervisor, turns: SessionTurns) -> None:
+        self._bench = bench
+        self._roster = roster
+        self._supervisor = supervisor
+        self._turns = turns
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def open(self, opening: Opening) -> RunId:
+        """When this returns, the run is kept; it is running, or it waits for a worker or for its session.
+
+        Raise SessionBusy, StoreUnavailable, or VersionConflict where a stream alongside had moved; then
+        nothing was begun.
+        """
+        create, nothing = opening.create, Run(id=opening.run_id)
+        created = decide(nothing, create)
+        while True:
+            claim = await self._claim(opening)
+            run = _after(nothing, created)
+            begun = self._beginning(run, opening.definition, claim) if create.queue is None else []
+            try:
+                await self._append(run, 0, [*created, *begun], claim, create.tenant, ADMISSION_PATIENCE_S)
+            except StoreUnavailable:
+                self.refuse(run.id)
+                raise
+            except VersionConflict as conflict:
+                if not _is_its_sessions(conflict, create):
+                    raise
+                continue  # another run of the session was first
+            if create.queue is None:
+                self._start(_after(run, begun), claim, opening.definition, opening.ledger)
+            return run.id
+
+    async def take(self, run: Run, created: RunCreated, definition: AgentDefinition) -> asyncio.Task[None]:
+        """Begin a run that was left to a worker. Raise StoreUnavailable or VersionConflict."""
+        claim = await self._turns.claim(
+            created.tenant,
+            created.session_id,
+            run.id,
+            in_place_of=created.continued_from_run_id,
+            accepted=True,
+        )
+        begun = self._beginning(run, definition, claim)
+        if begun or claim.changes:
+            patience_s = self._bench.store.outage_patience
+            await self._append(run, run.version, begun, claim, created.tenant, patience_s)
+        return self._start(_after(run, begun), claim, definition, Ledger())
+
+    async def _claim(self, opening: Opening) -> Claim:
+        create = opening.create
+        if create.queue is not None or create.session_id is None:
+            return Claim(session=Session(messages=opening.history), changes=opening.alongside)
+        return await self._turns.claim(
+            create.tenant,
+            create.session_id,
+            opening.run_id,
+            in_place_of=create.continued_from_run_id,
+            alongside=opening.alongside,
+            accepted=create.continued_from_run_id is not None,
+        )
+
+    def _beginning(self, run: Run, definition: AgentDefinition, claim: Claim) -> list[RunEvent]:
+        if not claim.begins:
+            return []
+        start = StartRun(host=self._bench.host, definition=definition, session_version=claim.session.version)
+        return decide(run, start)
+
+    async def _append(
+        self,
+        run: Run,
+        expected: int,
+        events: Sequence[RunEvent],
+        claim: Claim,
+        tenant: str,
+        patience_s: float,
+    ) -> None:
+        own = Change(
+            stream_id=run_stream(run.id), expected=Version(expected), tenant=tenant, events=tuple(events)
+        )
+        changes = (own, *claim.changes) if events else claim.changes
+        await self._bench.log.append(*changes, patience_s=patience_s)
+
+    def _start(
+        self, run: Run, claim: Claim, definition: AgentDefinition, ledger: Ledger
+    ) -> asyncio.Task[None]:
+        deadline = datetime.now(UTC) + timedelta(seconds=self._bench.turn.timeout)
+        live = LiveRun(run, claim.held, partial(self._pen, run), deadline, ledger)
+        wait = None
+        if run.created is not None and not claim.begins:
+            patience_s = self._bench.store.outage_patience
+            turn = TurnWait(self._bench.log, self._turns, live, run.created, patience_s)
+            wait = partial(turn.over, self._bench.host, definition)
+        else:
+            live.take_pen()
+        return self._roster.start(RunActor(live, self._bench, definition, wait))
+
+    def _pen(self, run: Run, version: Version) -> StreamWriter:
+        """The run's pen. Its loss is mail to the run's actor."""
+        pen = StreamWriter(
+            self._bench.log,
+            run_stream(run.id),
+            version=version,
+            tenant=run.created.tenant if run.created else "",
+            patience_s=self._bench.store.outage_patience,
+        )
+        pen.on_lost = partial(self._lost, run.id)
+        return pen
+
+    def _lost(self, run_id: RunId, cause: BaseException) -> None:
+        if actor := self._roster.find(run_id):
+            actor.tell(PenLost(cause))
+
+    def refuse(self, run_id: RunId) -> None:
+        """The refused run may have been kept all the same. Nobody works on it, so it must not stay open."""
+        task = asyncio.create_task(self._supervisor.close(run_id, NEVER_BEGUN))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+def _after(run: Run, events: Sequence[RunEvent]) -> Run:
+    for event in events:
+        run = evolve(run, event)
+    return run
+
+
+def _is_its_sessions(conflict: VersionConflict, create: CreateRun) -> bool:
+    """Whether nothing but the run's own session had moved."""
+    session_id = create.session_id
+    return session_id is not None and conflict.stream_ids == (session_stream(create.tenant, session_id),)
