@@ -1,6 +1,6 @@
 """A session: the conversation that several runs continue, one after the other."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -80,6 +80,20 @@ def fold(recorded: Iterable[e.Recorded[e.SessionEvent]]) -> Session:
     for one in recorded:
         session = evolve(session, one)
     return session
+
+
+def history_after(run: Run, session: Sequence[e.Recorded[e.SessionEvent]]) -> tuple[Message, ...] | None:
+    """What one knows who goes on from the end of this run; None where its whole session is just that.
+
+    A run knows what it had read when it began, and its own turn, but not what others have added meanwhile
+    or later, or are about to add.
+    """
+    now = fold(session)
+    later = [one.event for one in session[run.session_version :] if isinstance(one.event, e.SessionTurnAdded)]
+    is_last = [turn.run_id for turn in later] == [run.id]
+    if is_last and now.holder is None and not now.waiting:
+        return None
+    return (*fold(session[: run.session_version]).messages, *turn_of(run).messages)
 
 
 def turn_of(run: Run) -> e.SessionTurnAdded:

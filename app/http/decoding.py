@@ -69,8 +69,11 @@ def decode_json(raw: bytes, type_: type[T]) -> T:
 
 def query_of(request: web.Request, type_: type[T]) -> T:
     """The query parameters. Raise BadQuery naming the one that is wrong."""
-    given: dict[str, str] = {}
+    given: dict[str, str | list[str]] = {}
     for name, value in request.query.items():
+        if name.endswith("[]"):
+            given[name] = [*given.get(name, ()), value]
+            continue
         if name in given:
             raise BadQuery(f"{name} is given twice.", FieldError(field=name, message="given twice"))
         given[name] = value

@@ -13,7 +13,7 @@ from app.http.negotiation import EVENT_STREAM, JSON, choose
 from app.http.replies import reply
 from app.http.request_keys import RUN_ID, STREAMING
 from app.http.services import STREAMS, services_of, tenant_of
-from app.http.sse import frames, last_number
+from app.http.sse import EventStream, frames, last_number
 from app.http.watching import creation_of, ended_by, until_end
 from domain.ids import RunId, run_stream
 from projections.read.window import Window
@@ -43,7 +43,7 @@ async def stream_run(request: web.Request, run_id: RunId, after: int = 0) -> web
     services, request[STREAMING] = services_of(request), True
     location = f"{services.server.prefix}/api/runs/{name_run(request, run_id)}"
     async with (
-        request.app[STREAMS].open(request, {"Location": location}) as stream,
+        request.app[STREAMS].open(EventStream(request, {"Location": location})) as stream,
         aclosing(until_end(services.log, run_id, after)) as batches,
     ):
         async for batch in batches:

@@ -10,8 +10,10 @@ from aiohttp.typedefs import Handler
 
 from app import logs
 from app.http.errors import Refused
+from app.http.openai.failures import failure_of_request
 from app.http.problems import is_crash, problem_of, response_of
 from app.http.request_keys import REQUEST_ID, RUN_ID, STREAMING
+from app.http.route import OPENAI
 from app.http.services import services_of
 
 log = logging.getLogger(__name__)
@@ -46,7 +48,11 @@ async def tell_problems(request: web.Request, handler: Handler) -> web.StreamRes
     except Exception as error:
         if is_crash(error):
             log.exception("request.crashed")
-        response = response_of(problem_of(error), request)
+        told = problem_of(error)
+        if speaks_openai(request):
+            response = failure_of_request(told).render().response()
+        else:
+            response = response_of(told, request)
         if isinstance(error, Refused):
             response.headers.update(error.headers)
         if isinstance(error, web.HTTPMethodNotAllowed):
@@ -70,6 +76,11 @@ async def stamp(request: web.Request, response: web.StreamResponse) -> None:
 def _request_id(given: str | None) -> str:
     """The client's own, if it is one that a log can hold."""
     return given if given and _REQUEST_ID.fullmatch(given) else uuid4().hex
+
+
+def speaks_openai(request: web.Request) -> bool:
+    """Whether the path is one of the API that is OpenAI's (HTTP-1)."""
+    return request.path.startswith(services_of(request).server.prefix + OPENAI)
 
 
 def _count(request: web.Request, status: int, seconds: float) -> None:

@@ -6,15 +6,20 @@ from typing import Any
 
 import msgspec
 
+from app.http.bodies import EventsQuery
 from app.http.display import FrameView
 from app.http.negotiation import EVENT_STREAM, JSON
+from app.http.openai.error_object import ApiErrorBody
 from app.http.problems import MEDIA_TYPE as PROBLEM
 from app.http.problems import Problem
 from app.http.route import Route
 
 Schema = dict[str, Any]
 
-_ABOUT = "Runs LLM agents reliably. Errors are RFC 9457 problems; `code` is stable and for machines."
+_ABOUT = (
+    "Runs LLM agents reliably. Errors are RFC 9457 problems, and OpenAI's error objects under /v1; `code` is "
+    "stable and for machines."
+)
 _ALWAYS = (400, 500)
 _GUARDED = (401, 403, 429, 503)
 """Also of every route that wants a key."""
@@ -59,7 +64,7 @@ class _Schemas:
     def __init__(self, routes: Sequence[Route]) -> None:
         answers = [route.answer for route in routes if isinstance(route.answer, type)]
         bodies = [route.body for route in routes if route.body is not None]
-        types = dict.fromkeys([*answers, *bodies, Problem, FrameView])
+        types = dict.fromkeys([*answers, *bodies, Problem, ApiErrorBody, FrameView])
         references, self.components = msgspec.json.schema_components(
             types, ref_template="#/components/schemas/{name}"
         )
@@ -94,7 +99,7 @@ def _parameters(route: Route) -> list[Schema]:
         for part in route.path.split("/")
         if part.startswith("{")
     ]
-    resumes = [_LAST_EVENT_ID] if route.streams and route.method == "GET" else []
+    resumes = [_LAST_EVENT_ID] if route.query is EventsQuery else []
     return [*in_path, *resumes, *_query_parameters(route.query)]
 
 
@@ -117,9 +122,12 @@ def _inlined(schema: Schema, components: Mapping[str, Schema]) -> Schema:
 
 
 def _responses(route: Route, schemas: _Schemas) -> Schema:
-    problem = {PROBLEM: {"schema": schemas.of(Problem)}}
+    if route.speaks_openai:
+        error = {JSON: {"schema": schemas.of(ApiErrorBody)}}
+    else:
+        error = {PROBLEM: {"schema": schemas.of(Problem)}}
     told = {
-        str(status): {"description": HTTPStatus(status).phrase, "content": problem}
+        str(status): {"description": HTTPStatus(status).phrase, "content": error}
         for status in sorted({*_ALWAYS, *(_GUARDED if route.scope else ()), *route.errors})
     }
     return {
@@ -129,7 +137,7 @@ def _responses(route: Route, schemas: _Schemas) -> Schema:
 
 
 def _description(route: Route) -> str:
-    return _STREAM if route.streams else HTTPStatus(route.status).phrase
+    return (route.about_stream or _STREAM) if route.streams else HTTPStatus(route.status).phrase
 
 
 def _content(route: Route, schemas: _Schemas) -> Schema:

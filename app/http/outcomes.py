@@ -73,10 +73,15 @@ def respond(ended: Ended, request: web.Request) -> web.Response:
             return reply(run)
 
 
+def status_of(error_type: str | None, error_class: ErrorClass) -> int:
+    """The status that tells of a run that failed like this."""
+    if error_type in _UNAVAILABLE and error_class is ErrorClass.PROVIDER:
+        return 503
+    return _STATUS_OF_CLASS[error_class]
+
+
 def _failure(run: RunAnswer, retry_after_s: float | None) -> Problem:
-    error_class = ErrorClass(run.error_class or ErrorClass.INTERNAL)
-    unavailable = run.error_type in _UNAVAILABLE and error_class is ErrorClass.PROVIDER
-    status = 503 if unavailable else _STATUS_OF_CLASS[error_class]
+    status = status_of(run.error_type, ErrorClass(run.error_class or ErrorClass.INTERNAL))
     return problem(
         status,
         run.error_type or "run_failed",

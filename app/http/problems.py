@@ -7,6 +7,7 @@ import msgspec
 from aiohttp import web
 
 from app.http.errors import FieldError, Refused
+from app.http.openai.error_object import ApiError, error_object
 from app.http.request_keys import REQUEST_ID
 from domain.errors import Conflict, NotFound, Rejected, Unavailable
 from projections.run_record import RunRecord
@@ -30,6 +31,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_after_s: msgspec.UnsetType | float = msgspec.UNSET
     last_event_id: msgspec.UnsetType | int = msgspec.UNSET
     """At the end of a stream that was cut: its last event. With it, any other host goes on from there."""
+    error: ApiError | None = None
+    """The same for clients that look for OpenAI's error object."""
 
 
 _STATUS_OF_FAMILY = ((NotFound, 404), (Conflict, 409), (Rejected, 400))
@@ -106,13 +109,21 @@ def _of_aiohttp(error: web.HTTPException) -> Problem:
 
 def response_of(told: Problem, request: web.Request) -> web.Response:
     """The problem as an answer to this request."""
-    told = msgspec.structs.replace(told, instance=request.path, request_id=request.get(REQUEST_ID))
+    told = msgspec.structs.replace(
+        told, instance=request.path, request_id=request.get(REQUEST_ID), error=error_of(told)
+    )
     headers = {}
     if told.retry_after_s is not msgspec.UNSET:
         headers["Retry-After"] = str(retry_after(told.retry_after_s))
     return web.Response(
         body=msgspec.json.encode(told), status=told.status, content_type=MEDIA_TYPE, headers=headers
     )
+
+
+def error_of(told: Problem) -> ApiError:
+    """The problem in OpenAI's words."""
+    field = told.errors[0].field if told.errors else None
+    return error_object(told.status, told.code, told.detail, field=field, of_run=told.run is not None)
 
 
 def retry_after(seconds: float) -> int:

@@ -11,6 +11,9 @@ from app.keys.key import Scope
 
 HandlerOf = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+OPENAI = "/v1/"
+"""What the paths of the API that is OpenAI's start with, behind the prefix."""
+
 
 @dataclass(frozen=True)
 class Route:
@@ -31,8 +34,15 @@ class Route:
     """Statuses of the problems that it may answer, besides those that any route may."""
     streams: bool = False
     """Whether it can also answer as an event stream."""
+    about_stream: str = ""
+    """What such a stream is like, where it is not one of a run's events."""
     at_root: bool = False
     """Whether it answers without the prefix too, where scrapers and probes expect it."""
+
+    @property
+    def speaks_openai(self) -> bool:
+        """Whether its errors are OpenAI's objects and not problems (HTTP-1)."""
+        return self.path.startswith(OPENAI)
 
 
 get = partial(Route, "GET")

@@ -14,6 +14,7 @@ from app.http.bodies import (
 from app.http.events import EventList, list_events
 from app.http.host import Health, Meta, get_meta, get_metrics, get_openapi, is_live, is_ready
 from app.http.models import ProviderList, get_health
+from app.http.openai.routes import OPENAI_ROUTES
 from app.http.outcomes import RunAnswer
 from app.http.route import Route, delete, get, post
 from app.http.runs import (
@@ -55,6 +56,8 @@ ROUTES: tuple[Route, ...] = (
         errors=(404, 503)),
     post("/api/runs/{id}/cancel", cancel_run, "Ask a live run to stop", CancelAccepted, status=202, scope=RUN,
          body=CancelBody, body_required=False, errors=(404, 409, 413, 415, 503)),
+
+    *OPENAI_ROUTES,
 
     get("/api/keys", list_keys, "The tenant's API keys, newest first", KeyList, scope=ADMIN, query=ListQuery,
         errors=(503,)),

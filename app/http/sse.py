@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import TypeVar
 
 import msgspec
 from aiohttp import ClientConnectionResetError, web
@@ -53,9 +54,13 @@ class EventStream(web.StreamResponse):
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", **headers})
         self.content_type = EVENT_STREAM
         self._request = request
-        self._sent_at = 0.0
+        self._sent_at = asyncio.get_running_loop().time()
         self.position: int | None = None
         """The number of the last frame that was sent, for whoever has to go on elsewhere."""
+
+    async def begin(self) -> None:
+        """Let the client know at once that there will be a stream."""
+        await self.prepare(self._request)
 
     @property
     def stalled(self) -> bool:
@@ -65,6 +70,8 @@ class EventStream(web.StreamResponse):
     async def send(self, encoded: bytes) -> None:
         """Write whole frames in one go; wait while the client is behind. Raise once the client is gone."""
         self._sent_at = asyncio.get_running_loop().time()
+        if not self.prepared:
+            await self.prepare(self._request)
         await self.write(encoded)
 
     async def fail(self, told: Problem) -> None:
@@ -89,6 +96,9 @@ class EventStream(web.StreamResponse):
                 await self.send(KEEP_ALIVE)
 
 
+S = TypeVar("S", bound=EventStream)
+
+
 class OpenStreams:
     """The event streams open on this host. One timer serves them all: an idle stream costs no task more."""
 
@@ -99,10 +109,9 @@ class OpenStreams:
         self._open: set[EventStream] = set()
 
     @asynccontextmanager
-    async def open(self, request: web.Request, headers: Mapping[str, str]) -> AsyncIterator[EventStream]:
+    async def open(self, stream: S) -> AsyncIterator[S]:
         """An answer under way. What fails in here is told in the stream; a client that left is no failure."""
-        stream = EventStream(request, headers)
-        await stream.prepare(request)
+        await stream.begin()
         self._open.add(stream)
         self._gauge.inc()
         try:

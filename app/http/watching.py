@@ -1,6 +1,6 @@
 """Following one run: who may see it, where a watcher stands in it, and its events up to its end."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from app.http.errors import BadQuery, FieldError
@@ -35,6 +35,14 @@ async def ended_by(log: EventLog, run_id: RunId, after: int) -> bool:
     if not seen:
         raise BadQuery(f"The run has no event {after}.", FieldError(field="after", message="not there yet"))
     return isinstance(seen[0].event, _ENDS)
+
+
+async def each_until_end(log: EventLog, run_id: RunId, see: Callable[[Frame], object]) -> None:
+    """Wait for the run's end, and show everything up to there."""
+    async with aclosing(until_end(log, run_id, 0)) as batches:
+        async for batch in batches:
+            for frame in batch:
+                see(frame)
 
 
 async def until_end(log: EventLog, run_id: RunId, after: int) -> AsyncGenerator[Sequence[Frame], None]:

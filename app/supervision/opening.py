@@ -15,6 +15,7 @@ from app.supervision.live_run import LiveRun
 from app.supervision.roster import Roster
 from app.supervision.run_actor import PenLost, RunActor
 from app.supervision.session_turns import Claim, SessionTurns
+from app.supervision.sessions import SessionMoved
 from app.supervision.supervisor import NEVER_BEGUN, Supervisor
 from app.supervision.turn_wait import TurnWait
 from app.supervision.workbench import Workbench
@@ -42,6 +43,8 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     definition: AgentDefinition
     alongside: tuple[Change, ...] = ()
     """What is to be true in other streams from the moment the run exists: all of it is kept, or nothing."""
+    session_version: Version | None = None
+    """How far its session must be, where the run is not to know of anything that came later."""
     ledger: Ledger = Ledger()
     """What the run finds done already."""
     history: tuple[Message, ...] = ()
@@ -66,13 +69,15 @@ class Opener:
     async def open(self, opening: Opening) -> RunId:
         """When this returns, the run is kept; it is running, or it waits for a worker or for its session.
 
-        Raise SessionBusy, StoreUnavailable, or VersionConflict where a stream alongside had moved; then
-        nothing was begun.
+        Raise SessionBusy, SessionMoved, StoreUnavailable, or VersionConflict where a stream alongside had
+        moved; then nothing was begun.
         """
         create, nothing = opening.create, Run(id=opening.run_id)
         created = decide(nothing, create)
         while True:
             claim = await self._claim(opening)
+            if opening.session_version not in (None, claim.session.version):
+                raise SessionMoved(create.session_id or "")
             run = _after(nothing, created)
             begun = self._beginning(run, opening.definition, claim) if create.queue is None else []
             try:

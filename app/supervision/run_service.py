@@ -21,7 +21,7 @@ from app.supervision.workbench import Workbench
 from domain.commands import CancelQueuedRun, CreateRun, RunCommand
 from domain.decide import RunAlreadyBegun, RunAlreadyEnded
 from domain.events import Recorded, RunEvent
-from domain.ids import RunId
+from domain.ids import RunId, Version
 from domain.messages import Message
 from domain.queueing import QueueSpec
 from domain.run import Run, RunStatus, fold
@@ -39,6 +39,8 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     streaming: bool = False
     overrides: Overrides | None = None
     origin: Origin | None = None
+    session_version: Version | None = None
+    """How far its session must be, where the run is not to know of anything that came later."""
     run_id: RunId | None = None
     """The run's id, where the caller had to know it before; it must be a new one."""
     alongside: tuple[Change, ...] = ()
@@ -72,8 +74,8 @@ class RunService:
     async def start(self, request: StartRequest) -> RunId:
         """Open the run and give it its actor. When this returns, the run is kept: running, or queued.
 
-        Raise Draining, AgentNotFound, BadParameter, SessionBusy, StoreUnavailable, or VersionConflict where a
-        stream alongside had moved; then nothing was begun.
+        Raise Draining, AgentNotFound, BadParameter, SessionBusy, SessionMoved, StoreUnavailable, or
+        VersionConflict where a stream alongside had moved; then nothing was begun.
         """
         self._drain.admit()
         create = _creation(request)
@@ -83,6 +85,7 @@ class RunService:
                 create=create,
                 definition=defined(self._catalog, create),
                 alongside=request.alongside,
+                session_version=request.session_version,
             )
         )
 

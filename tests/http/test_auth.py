@@ -51,7 +51,7 @@ async def test_from_elsewhere_every_route_wants_a_key(hosts: Hosts, route: Route
     """HTTP-4"""
     host = await hosts.open()
     answer = await ask(host, route, **ELSEWHERE)
-    assert (answer.status, answer.body["code"]) == (401, "unauthenticated")
+    assert (answer.status, answer.body["error"]["code"]) == (401, "unauthenticated")
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="tracon"'
 
 
@@ -85,8 +85,9 @@ async def test_every_route_is_served_for_its_scope_alone_and_names_it_when_it_is
             if scope is route.scope:
                 assert answer.status not in (401, 403), named(route)
             else:
-                assert (answer.status, answer.body["code"]) == (403, "scope_missing"), named(route)
-                assert route.scope in answer.body["detail"]
+                error = answer.body["error"]
+                assert (answer.status, error["code"]) == (403, "scope_missing"), named(route)
+                assert route.scope in error["message"]
                 assert f'scope="{route.scope}"' in answer.headers["WWW-Authenticate"]
 
 

@@ -37,7 +37,7 @@ class Streaming:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:
-            async with self.streams.open(request, {}) as stream:
+            async with self.streams.open(EventStream(request, {})) as stream:
                 await self.body(stream)
             return stream
         finally:

@@ -14,7 +14,7 @@ from tests.http.client import Answer, Client
 from tests.http.conftest import Hosts
 from tests.http.test_auth import bearer, key, named
 
-SHARED = {"/api/agents", "/api/models", "/api/meta", "/health", "/metrics", "/openapi.json"}
+SHARED = {"/api/agents", "/api/models", "/v1/models", "/api/meta", "/health", "/metrics", "/openapi.json"}
 """What belongs to the host and is the same for every tenant."""
 
 
@@ -30,8 +30,13 @@ LISTS = [route for route in OWNED if "{" not in route.path and route.method == "
 class Things:
     """One of everything that a tenant can have. A route to a new kind of thing wants it added here."""
 
-    def __init__(self, run_id: str, key_id: str) -> None:
-        self._by_collection = {"/api/runs/{id}": run_id, "/api/keys/{id}": key_id}
+    def __init__(self, *, run: str, key: str, response: str, conversation: str) -> None:
+        self._by_collection = {
+            "/api/runs/{id}": run,
+            "/api/keys/{id}": key,
+            "/v1/responses/{id}": response,
+            "/v1/conversations/{id}": conversation,
+        }
 
     def path(self, route: Route) -> str:
         for start, thing in self._by_collection.items():
@@ -51,9 +56,17 @@ async def ask(host: Client, route: Route, path: str, headers: Mapping[str, str])
 async def things_of(host: Client, headers: dict[str, str]) -> Things:
     run = await host.post("/tracon/api/agents/echo/run", {"message": "private", "session_id": "s"}, **headers)
     made = await host.post("/tracon/api/keys", {"name": "private"}, **headers)
+    asked = {"model": "echo", "input": "private"}
+    response = await host.post("/tracon/v1/responses", asked, **headers)
+    conversation = await host.post("/tracon/v1/conversations", {}, **headers)
     for view in ("runs", "statistics"):
         await host.views_show(view)
-    return Things(run.body["id"], made.body["id"])
+    return Things(
+        run=run.body["id"],
+        key=made.body["id"],
+        response=response.body["id"],
+        conversation=conversation.body["id"],
+    )
 
 
 @pytest.mark.parametrize("route", OF_ONE, ids=named)

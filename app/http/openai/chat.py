@@ -1,0 +1,51 @@
+"""Chat completions: an agent's run in OpenAI's words, whole or as it is written."""
+
+from asyncio import shield
+from contextlib import aclosing
+
+from aiohttp import web
+
+from app.http.bodies import NoQuery
+from app.http.decoding import body_of, query_of
+from app.http.events import name_run
+from app.http.openai import rendering
+from app.http.openai.chat_request import ChatCompletionRequest
+from app.http.openai.chunks import Chunks
+from app.http.openai.failures import failure_of_run
+from app.http.openai.keys import refuse_key
+from app.http.openai.run_so_far import RunSoFar
+from app.http.openai.streams import ChunkStream
+from app.http.openai.waiting import wait_for_end
+from app.http.request_keys import STREAMING
+from app.http.services import STREAMS, services_of, tenant_of
+from app.http.watching import until_end
+
+
+async def create_chat_completion(request: web.Request) -> web.StreamResponse:
+    """Whoever hangs up does not end the run, not even while it is being opened: hence the shield."""
+    services_of(request).drain.admit()
+    query_of(request, NoQuery)
+    refuse_key(request)
+    body = await body_of(request, ChatCompletionRequest)
+    services = services_of(request)
+    run_id = name_run(request, await shield(services.runs.start(body.submission(tenant_of(request)))))
+    if body.stream:
+        return await _stream(request, Chunks(run_id, with_usage=body.wants_usage))
+    run = RunSoFar(run_id)
+    await wait_for_end(request, run_id, run.see)
+    return rendering.completion(run).response()
+
+
+async def _stream(request: web.Request, chunks: Chunks) -> web.StreamResponse:
+    """Only a run that has its answer ends with `[DONE]`."""
+    services, request[STREAMING] = services_of(request), True
+    async with (
+        request.app[STREAMS].open(ChunkStream(request, {})) as stream,
+        aclosing(until_end(services.log, chunks.run.id, 0)) as batches,
+    ):
+        async for batch in batches:
+            if told := b"".join(map(chunks.tell, batch)):
+                await stream.send(told)
+        if failure := failure_of_run(chunks.run):
+            await stream.fail_with(failure)
+    return stream
