@@ -11,14 +11,19 @@ from domain.failure import CallFailure, FailureKind
 
 log = logging.getLogger(__name__)
 
+MAX_STREAM_BYTES = 128 * 1024 * 1024
+"""Of a whole stream. Each piece of an answer comes in a wrapping that is many times its size."""
+
 
 class StreamReading:
     """Turns bytes into text. `failure` ends the answer, after the text that came before it."""
 
-    def __init__(self, wire: WireStream, provider: str) -> None:
+    def __init__(self, wire: WireStream, provider: str, max_bytes: int = MAX_STREAM_BYTES) -> None:
         self._wire = wire
         self._provider = provider
         self._parser = SseParser()
+        self._max_bytes = max_bytes
+        self._left = max_bytes
         self.over = False
         self.failure: CallFailure | None = None
 
@@ -27,6 +32,7 @@ class StreamReading:
         self.over = not data
         pieces: list[str] = []
         try:
+            self._count(data)
             for event in self._parser.feed(data) if data else self._parser.close():
                 pieces.append(self._read(event))
                 if self._wire.done:
@@ -37,6 +43,12 @@ class StreamReading:
         except SseOverflow as error:
             self._fail(CallFailure(kind=FailureKind.UNREADABLE, message=str(error)))
         return "".join(pieces)
+
+    def _count(self, data: bytes) -> None:
+        """A stream that never ends must not fill the memory of this host, nor its log."""
+        self._left -= len(data)
+        if self._left < 0:
+            raise SseOverflow(f"an answer of more than {self._max_bytes} bytes")
 
     def _read(self, event: SseEvent) -> str:
         try:
