@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 
@@ -32,9 +32,18 @@ def parse(text: str, number: Callable[[str], Any] | None = None) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)!r} is given twice")
+        raise ValueError(f"{first_repeated(key for key, _ in pairs)!r} is given twice")
     return found
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """The first name that was there before. In one pass: whoever sends the names chooses how many."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _finite(digits: str) -> float:

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from app.http.errors import BadBody, BadQuery, BodyTooLarge, FieldError, NoSuchRun, UnsupportedMediaType
 from domain.ids import RunId
+from domain.strict_json import first_repeated
 
 T = TypeVar("T")
 
@@ -128,8 +129,7 @@ def _check_names_and_depth(raw: bytes) -> None:
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = str(first_repeated(name for name, _ in pairs))
         raise BadBody(f"{twice} is given twice.", FieldError(field=twice, message="given twice"))
     return members
 

@@ -37,6 +37,15 @@ def test_what_is_not_is_refused_with_a_reason(text: str, reason: str) -> None:
         strict_json.parse(text)
 
 
+@pytest.mark.timeout(10)
+def test_a_name_that_is_given_twice_is_found_among_a_hundred_thousand() -> None:
+    """Comparing each with each took minutes, in which the host did nothing else."""
+    names = [f"n{number}" for number in range(100_000)]
+    text = json.dumps(dict.fromkeys(names, 0))[:-1] + ', "n99999": 1}'
+    with pytest.raises(ValueError, match="'n99999' is given twice"):
+        strict_json.parse(text)
+
+
 def test_a_whole_surrogate_pair_is_a_character() -> None:
     assert strict_json.parse('"\\ud83d\\ude00"') == "\N{GRINNING FACE}"
 
