@@ -11,6 +11,7 @@ from app.cli.rebuild import rebuild
 from app.cli.replay import replay
 from app.cli.serve import serve
 from app.cli.version import version
+from app.cli.worker import worker
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,5 +19,5 @@ def tracon() -> None:
     """Runs LLM agents reliably: every run is a stream of events in Postgres."""
 
 
-for command in (serve, demo, check_config, migrate, replay, rebuild, keys, version):
+for command in (serve, worker, demo, check_config, migrate, replay, rebuild, keys, version):
     tracon.add_command(command)
