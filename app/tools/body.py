@@ -49,14 +49,23 @@ class TaskBody:
 async def _contained(call: Callable[[], Awaitable[str]]) -> str:
     try:
         return await call()
-    except SystemExit as error:  # the event loop would obey
-        raise BodyExited(f"SystemExit: {error}") from error
+    except (KeyboardInterrupt, SystemExit) as error:  # the event loop would obey
+        raise as_exception(error) from error
 
 
 def as_exception(error: BaseException) -> Exception:
-    """What a future may hold: it takes no StopIteration, and the event loop would obey a SystemExit."""
+    """What a future may hold: it takes no StopIteration, and the event loop would obey an order to exit."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
-    exited = BodyExited(f"{type(error).__name__}: {error}")
+    exited = BodyExited(words_of(error))
     exited.__cause__ = error
     return exited
+
+
+def words_of(error: BaseException) -> str:
+    """The error's kind and words. It is somebody else's class: to ask it for words may do anything."""
+    kind = type(error).__name__
+    try:
+        return f"{kind}: {error}"
+    except BaseException:  # noqa: BLE001 - a crash of the tool's own error
+        return kind

@@ -10,7 +10,7 @@ import msgspec
 
 from app.settings import CancellationSettings
 from app.tools.arguments import InvalidArguments
-from app.tools.body import Body, BodyExited, TaskBody
+from app.tools.body import Body, BodyExited, TaskBody, words_of
 from app.tools.context import ToolContext
 from app.tools.outcome import ToolError as ToolError
 from app.tools.outcome import ToolOutput as ToolOutput
@@ -167,10 +167,6 @@ def _failed(failure: ToolFailure, text: str) -> ToolError:
 
 
 def _told(error: BaseException) -> str:
-    """The error's own words and no more. It is somebody else's class, and may not even have words."""
-    if isinstance(error, UnusableResult | BodyExited):
-        return str(error)
-    try:
-        return storable(f"{type(error).__name__}: {error}")
-    except Exception:  # noqa: BLE001 - a crash of the tool's own error
-        return type(error).__name__
+    """The error's own words and no more."""
+    ours = isinstance(error, UnusableResult | BodyExited)
+    return storable(str(error) if ours else words_of(error))

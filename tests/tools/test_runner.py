@@ -116,6 +116,13 @@ class Wordless(Exception):
         raise RuntimeError("not even that")
 
 
+class Deadly(Exception):
+    """The event loop would take what comes of asking it for words as an order."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
 class Endless(Exception):
     def __str__(self) -> str:
         return "\0\ud800" + "x" * 100
@@ -125,7 +132,10 @@ class Endless(Exception):
     ("error", "told"),
     [
         (Wordless(), "body failed: Wordless"),
+        (Deadly(), "body failed: Deadly"),
+        (SystemExit(Deadly()), "body failed: SystemExit"),
         (SystemExit(3), "body failed: SystemExit: 3"),
+        (KeyboardInterrupt(), "body failed: KeyboardInterrupt: "),
         (asyncio.CancelledError(), "body failed: it cancelled itself."),
         (TimeoutError(), "body failed: TimeoutError: "),
         (
@@ -146,6 +156,8 @@ async def test_nothing_that_a_body_on_the_loop_raises_gets_out(error: BaseExcept
     ("error", "told"),
     [
         (Wordless(), "body failed: Wordless"),
+        (Deadly(), "body failed: Deadly"),
+        (SystemExit(Deadly()), "body failed: SystemExit"),
         (SystemExit(3), "body failed: SystemExit: 3"),
         (KeyboardInterrupt(), "body failed: KeyboardInterrupt: "),
         (asyncio.CancelledError(), "body failed: CancelledError: "),
