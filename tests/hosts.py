@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import pytest
@@ -16,6 +17,8 @@ from domain.agent import AgentDefinition
 from domain.events import Event, Recorded, RunCancelled, RunCompleted, RunFailed
 from domain.ids import DEFAULT_TENANT, RunId, run_stream
 from domain.messages import UserMessage
+
+E = TypeVar("E", bound=Event)
 
 OpenHost = Callable[..., Awaitable[Host]]
 
@@ -33,12 +36,13 @@ async def host_of(database: str, tmp_path: Path) -> AsyncIterator[OpenHost]:
             tools: tuple[Tool, ...] = (),
             agents: tuple[AgentDefinition, ...] = (),
             dsn: str = database,
+            worker: bool = True,
         ) -> Host:
             file = tmp_path / "tracon.toml"
             file.write_text(toml)
             settings = load_settings(file, {"TRACON_DSN": dsn, "TRACON_SERVER__PORT": "0"})
             app = AppDefinitions(tools=tools, agents=agents)
-            options = HostOptions(settings=settings, app=app, data_dir=tmp_path / "unused")
+            options = HostOptions(settings=settings, app=app, data_dir=tmp_path / "unused", worker=worker)
             return await stack.enter_async_context(open_host(options))
 
         yield opened
@@ -72,5 +76,5 @@ def kinds(recorded: list[Recorded[Event]]) -> list[str]:
     return [type(one.event).__name__ for one in recorded]
 
 
-def only(recorded: list[Recorded[Event]], kind: type[Event]) -> list[Event]:
+def only(recorded: list[Recorded[Event]], kind: type[E]) -> list[E]:
     return [one.event for one in recorded if isinstance(one.event, kind)]

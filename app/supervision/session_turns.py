@@ -26,7 +26,7 @@ OVERDUE = RunError(
     error_class=ErrorClass.TIMEOUT,
 )
 
-_CONTINUED_WITHIN_S = 10.0
+CONTINUED_WITHIN_S = 10.0
 """How long those that wait leave an orphan's place to the run that may continue it."""
 
 
@@ -163,7 +163,7 @@ class SessionTurns:
         event = end.event
         if not (self._continues and isinstance(event, e.RunFailed) and event.error_type == ORPHANED):
             return 0.0
-        return _CONTINUED_WITHIN_S - (now - end.at).total_seconds()
+        return CONTINUED_WITHIN_S - (now - end.at).total_seconds()
 
 
 def _opened_by(own: Change | None, session: Session) -> Session:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from typing import cast
 
 import pytest
 
@@ -32,10 +33,11 @@ def calls(*names: str, agent: str = "", more: str = "", after: str = 'text = "do
     return scripted(models, agents, more)
 
 
-async def turns_of(host: Host, session_id: str) -> list[e.Recorded[e.Event]]:
+async def turns_of(host: Host, session_id: str) -> list[e.Recorded[e.SessionTurnAdded]]:
     """What became part of the conversation."""
     recorded = await host.services.log.read_stream(session_stream(DEFAULT_TENANT, session_id))
-    return [one for one in recorded if isinstance(one.event, e.SessionTurnAdded)]
+    added = [one for one in recorded if isinstance(one.event, e.SessionTurnAdded)]
+    return cast(list[e.Recorded[e.SessionTurnAdded]], added)
 
 
 async def test_a_streamed_run_is_told_step_by_step(host_of: OpenHost) -> None:
