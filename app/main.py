@@ -18,9 +18,15 @@ from app.db import embedded
 from app.db.migrate import migrate
 from app.db.pool import closing_pool, connect, database_time, is_pooled
 from app.http.application import bind, build_application, listen
+from app.http.forms import forms
 from app.http.in_flight import IN_FLIGHT, InFlight
 from app.http.services import About, Services
 from app.http.watching import is_over
+from app.idempotency.decisions import Decisions
+from app.idempotency.keys import Keys
+from app.idempotency.service import Idempotency
+from app.idempotency.settling import Settling
+from app.idempotency.sweeper import Sweeper
 from app.identity import new_host_id
 from app.keys.keyring import Keyring
 from app.keys.last_used import LastUsed
@@ -175,6 +181,8 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             cancels=cancels,
             drain=drain,
         )
+        idempotency, decisions = _idempotency(settings, pool, event_log, runs, roster, duties, metrics)
+        stack.push_async_callback(idempotency.close)
         keys = KeyStore(pool)
         last_used = LastUsed(keys.note_use)
         noting = asyncio.create_task(last_used.run(), name="last use of keys")
@@ -191,9 +199,12 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             providers=tuple(sorted(settings.providers)),
             catalog=catalog,
             metrics=metrics,
+            idempotency=idempotency,
+            decisions=decisions,
             keys=keys,
             keyring=Keyring(keys.usable, settings.auth.cache_ttl),
             last_used=last_used,
+            idempotency_settings=settings.idempotency,
             auth=settings.auth,
             rate_limit=settings.rate_limit,
             server=settings.server,
@@ -340,6 +351,45 @@ def _duties(
         scan = Duty(name="reconciliation", period_s=reconciliation.scan_interval, perform=reconciler.scan)
         duties.add(scan)
     return duties
+
+
+def _idempotency(
+    settings: Settings,
+    pool: asyncpg.Pool,
+    event_log: EventLog,
+    runs: Runs,
+    roster: Roster,
+    duties: Duties,
+    metrics: Metrics,
+) -> tuple[Idempotency, Decisions]:
+    """What answers requests with a key, and what operators decide of keys. The sweep becomes a duty."""
+
+    def is_live(run_id: RunId) -> bool:
+        return roster.find(run_id) is not None
+
+    keys = Keys(event_log, settings.store.outage_patience)
+    settling = Settling(
+        keys, runs, forms(settings.server.prefix), continues=settings.run_continuation.enabled
+    )
+    if settings.idempotency.enabled:
+        sweeper = Sweeper(pool, settling)
+        duties.add(
+            Duty(
+                name="idempotency",
+                period_s=settings.idempotency.sweep_interval,
+                perform=lambda _: sweeper.sweep(),
+            )
+        )
+    service = Idempotency(
+        settings.idempotency,
+        event_log,
+        keys,
+        settling,
+        is_live=is_live,
+        now=partial(database_time, pool),
+        metrics=metrics,
+    )
+    return service, Decisions(keys, is_live=is_live)
 
 
 def _gate(settings: Settings, app: AppDefinitions, circuits: Circuits, metrics: Metrics) -> Gate:

@@ -27,6 +27,7 @@ class Metrics:
     | `outcome` (model calls) | `replied`, or the failure class |
     | `outcome` (tool calls) | `returned`, or the kind of failure, or `left_behind` |
     | `outcome` (appends) | `written`, `conflict`, `unavailable` |
+    | `outcome` (idempotent requests) | `executed`, `replayed`, `in_progress`, `reused` |
     | `direction` | `input`, `output`, `cached_input`, `reasoning` |
     | `lane` | lanes of the settings |
     | `outcome` (cancels) | `queued`, `here`, `elsewhere`, `already_ended`, `owner_gone`, `not_here` |
@@ -99,6 +100,12 @@ class Metrics:
             "Time to answer a request, event streams left out; a run that is waited for included.",
             ["method", "route"],
             buckets=_HTTP_SECONDS,
+            registry=self.registry,
+        )
+        self.idempotent_requests = Counter(
+            "tracon_idempotent_requests_total",
+            "Requests with an Idempotency-Key, by what became of them.",
+            ["outcome"],
             registry=self.registry,
         )
         self.sse_streams = Gauge(

@@ -9,6 +9,7 @@ import pytest
 from app.db import pool as pools
 
 STREAM, KEY, IDEMPOTENCY, APPEND = "stream", "key", "idempotency", "append"
+"""A stream is followed by its id."""
 
 _MARKS = {
     "WHERE originator_id = $1": STREAM,
@@ -46,7 +47,8 @@ class Queries:
         made += self._seen[before:]
 
     def _note(self, logged: asyncpg.connection.LoggedQuery) -> None:
-        self._seen += [name for mark, name in _MARKS.items() if mark in logged.query]
+        names = [name for mark, name in _MARKS.items() if mark in logged.query]
+        self._seen += [f"{name} {logged.args[0]}" if name == STREAM else name for name in names]
 
 
 @pytest.fixture

@@ -1,20 +1,24 @@
 """Agents: which there are, and running one."""
 
 from asyncio import shield
+from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from aiohttp import web
 
 from app.http.bodies import NoQuery, StartRunBody
 from app.http.decoding import body_of, query_of
-from app.http.errors import NotWired
 from app.http.events import name_run, stream_run
+from app.http.idempotency import is_keyed, once
 from app.http.in_flight import IN_FLIGHT
 from app.http.negotiation import EVENT_STREAM, JSON, choose
-from app.http.outcomes import end_of, respond
+from app.http.outcomes import RUN, end_of, ended_as, respond
 from app.http.replies import reply
 from app.http.services import services_of, tenant_of
+from app.supervision.run_service import StartRequest
 from domain.agent import AgentDefinition
+from domain.events import Recorded, RunEvent
 
 
 class AgentList(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,10 +27,12 @@ class AgentList(msgspec.Struct, frozen=True, kw_only=True):
 
 async def start_run(request: web.Request) -> web.StreamResponse:
     """Whoever hangs up while the run is being opened does not leave it half open, hence the shield."""
+    query_of(request, NoQuery)
+    if is_keyed(request):
+        return await once(request, RUN, partial(_submission, request, streaming=False), refuse=_refuse)
     services_of(request).drain.admit()
-    media = _answer_in(request)
-    body = await body_of(request, StartRunBody)
-    submission = body.request(tenant_of(request), request.match_info["name"], streaming=media == EVENT_STREAM)
+    media = choose(request.headers.get("Accept"), (EVENT_STREAM, JSON))
+    submission = await _submission(request, streaming=media == EVENT_STREAM)
     run_id = await shield(services_of(request).runs.start(submission))
     if media == EVENT_STREAM:
         return await stream_run(request, run_id)
@@ -46,8 +52,10 @@ async def get_agent(request: web.Request) -> web.Response:
     return reply(services_of(request).catalog.agent(request.match_info["name"]))
 
 
-def _answer_in(request: web.Request) -> str:
-    query_of(request, NoQuery)
-    if "Idempotency-Key" in request.headers:
-        raise NotWired("Idempotency-Key is not supported here; without it the request may run twice.")
-    return choose(request.headers.get("Accept"), (EVENT_STREAM, JSON))
+async def _submission(request: web.Request, *, streaming: bool) -> StartRequest:
+    body = await body_of(request, StartRunBody)
+    return body.request(tenant_of(request), request.match_info["name"], streaming=streaming)
+
+
+def _refuse(request: web.Request, events: Sequence[Recorded[RunEvent]]) -> web.Response:
+    return respond(ended_as(events), request)

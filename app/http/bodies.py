@@ -12,6 +12,7 @@ from app.keys.key import NAME_LENGTH, Scope
 from app.supervision.run_service import StartRequest
 from domain.messages import AssistantMessage, Message, SystemMessage, UserMessage
 from domain.run import RunStatus
+from projections.idempotency_record import KeyState
 from projections.read.runs import RunFilter
 
 _MESSAGE_OF_ROLE: dict[str, Callable[..., Message]] = {
@@ -94,6 +95,12 @@ class CreateKeyBody(Body, frozen=True, kw_only=True):
         return self.name
 
 
+class CompleteKeyBody(Body, frozen=True, kw_only=True):
+    answer: Any
+    """What whoever repeats the request is to get, as JSON."""
+    status: Annotated[int, Meta(ge=200, le=299)] = 200
+
+
 Moment = Annotated[datetime, Meta(tz=True)]
 """A point in time as RFC 3339 writes it, with its offset from UTC; or in seconds since 1970."""
 
@@ -133,6 +140,12 @@ class ListQuery(Body, frozen=True, kw_only=True):
 
     skip: int = 0
     take: int = 50
+
+
+class KeysQuery(ListQuery, frozen=True, kw_only=True):
+    """The same, of idempotency keys; without a state, of all."""
+
+    state: KeyState | UnsetType = UNSET
 
 
 class StatsQuery(Body, frozen=True, kw_only=True):

@@ -24,19 +24,20 @@ _MAX_SEQUENCE = 2**31 - 1
 async def body_of(request: web.Request, type_: type[T]) -> T:
     """The request's JSON body. Raise a Refused that says what is wrong with it."""
     _check_media_type(request)
-    return decode_json(await _read(request), type_)
+    return decode_json(await read_body(request), type_)
 
 
 async def optional_body_of(request: web.Request, type_: type[T]) -> T:
     """The same; an empty body, of whatever type, stands for `{}`."""
-    raw = await _read(request)
+    raw = await read_body(request)
     if not raw:
         return decode_json(b"{}", type_)
     _check_media_type(request)
     return decode_json(raw, type_)
 
 
-async def _read(request: web.Request) -> bytes:
+async def read_body(request: web.Request) -> bytes:
+    """All of it, up to the limit; it can be read again. Raise a Refused."""
     limit = request.client_max_size
     if request.content_length is not None and request.content_length > limit:
         raise BodyTooLarge(f"The body may have {limit} bytes; server.max_body_bytes raises the limit.")

@@ -104,6 +104,12 @@ class UnsupportedMediaType(Refused):
     code = "unsupported_media_type"
 
 
+class BadIdempotencyKey(Refused):
+    """The Idempotency-Key cannot be used as it is. Nothing was begun."""
+
+    code = "idempotency_key_invalid"
+
+
 class NotWired(Refused):
     """This deployment does not do that. Nothing was begun; ask without it."""
 

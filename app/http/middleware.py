@@ -70,7 +70,8 @@ async def stamp(request: web.Request, response: web.StreamResponse) -> None:
     if run_id := request.get(RUN_ID):
         response.headers["X-Run-Id"] = run_id
     if services_of(request).drain.begun.is_set():
-        response.force_close()  # the client's next request belongs to another host
+        response.headers["Connection"] = "close"  # the client's next request belongs to another host
+        response.force_close()
 
 
 def _request_id(given: str | None) -> str:

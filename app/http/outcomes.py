@@ -1,21 +1,26 @@
 """A run's end as one answer, for a client that waited for it."""
 
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
 import msgspec
 from aiohttp import web
 
+from app.http.display import encode
+from app.http.negotiation import JSON
+from app.http.problems import MEDIA_TYPE as PROBLEM
 from app.http.problems import Problem, problem, response_of
 from app.http.replies import reply
 from app.http.watching import until_end
+from app.idempotency.answer import Answer, Form
 from app.store.event_log import EventLog
-from domain.events import Event, Recorded, RunCompleted, RunFailed
+from domain.events import Event, Recorded, RunCompleted, RunEvent, RunFailed
 from domain.failure import ErrorClass
 from domain.ids import RunId
 from domain.run import RunStatus
 from projections.base import BrokenStream
-from projections.run_record import RunRecord, advance
+from projections.run_record import RunRecord, record_of
 
 _STATUS_OF_CLASS = {
     ErrorClass.PROVIDER: 502,
@@ -47,15 +52,19 @@ class Ended(NamedTuple):
 
 async def end_of(log: EventLog, run_id: RunId) -> Ended:
     """Wait for the run's end."""
-    record: RunRecord | None = None
-    last: Event | None = None
+    recorded: list[Recorded[Event]] = []
     async with aclosing(until_end(log, run_id, 0)) as batches:
         async for batch in batches:
-            for frame in batch:
-                record = advance(record, frame) if isinstance(frame, Recorded) else record
-                last = frame.event
+            recorded += [frame for frame in batch if isinstance(frame, Recorded)]
+    return ended_as(recorded)
+
+
+def ended_as(recorded: Sequence[Recorded[Event]]) -> Ended:
+    """What the run has come to by these, all of its events up to its end."""
+    record = record_of(recorded)
     if record is None:
-        raise BrokenStream(f"run {run_id} was followed to nothing")
+        raise BrokenStream("a run was followed to nothing")
+    last = recorded[-1].event
     answer = last.answer if isinstance(last, RunCompleted) else None
     run = RunAnswer(**msgspec.structs.asdict(record), answer=answer)
     return Ended(run, last.retry_after_s if isinstance(last, RunFailed) else None)
@@ -63,14 +72,31 @@ async def end_of(log: EventLog, run_id: RunId) -> Ended:
 
 def respond(ended: Ended, request: web.Request) -> web.Response:
     """The run as JSON. Without an answer it is a problem, which carries the run so that nothing is lost."""
-    run = ended.run
-    match run.status:
+    refusal = _refusal(ended)
+    return reply(ended.run) if refusal is None else response_of(refusal, request)
+
+
+def _rendered(recorded: Sequence[Recorded[RunEvent]]) -> Answer:
+    """The same as `respond`, but for what a problem says of the request."""
+    ended = ended_as(recorded)
+    refusal = _refusal(ended)
+    if refusal is None:
+        return Answer(status=200, content_type=JSON, body=encode(ended.run))
+    return Answer(status=refusal.status, content_type=PROBLEM, body=encode(refusal))
+
+
+RUN = Form(name="run", render=_rendered)
+"""How the run endpoint answers a request with a key."""
+
+
+def _refusal(ended: Ended) -> Problem | None:
+    match ended.run.status:
         case RunStatus.FAILED:
-            return response_of(_failure(run, ended.retry_after_s), request)
+            return _failure(ended.run, ended.retry_after_s)
         case RunStatus.CANCELLED:
-            return response_of(problem(409, "run_cancelled", "The run was cancelled.", run=run), request)
+            return problem(409, "run_cancelled", "The run was cancelled.", run=ended.run)
         case _:
-            return reply(run)
+            return None
 
 
 def status_of(error_type: str | None, error_class: ErrorClass) -> int:

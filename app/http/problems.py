@@ -10,6 +10,7 @@ from app.http.errors import FieldError, Refused
 from app.http.openai.error_object import ApiError, error_object
 from app.http.request_keys import REQUEST_ID
 from domain.errors import Conflict, NotFound, Rejected, Unavailable
+from domain.idempotency import KeyReused
 from projections.run_record import RunRecord
 
 MEDIA_TYPE = "application/problem+json"
@@ -35,7 +36,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The same for clients that look for OpenAI's error object."""
 
 
-_STATUS_OF_FAMILY = ((NotFound, 404), (Conflict, 409), (Rejected, 400))
+_STATUS_OF_FAMILY = ((KeyReused, 422), (NotFound, 404), (Conflict, 409), (Rejected, 400))
 # What the driver said names addresses and belongs in the log.
 _STORE_AWAY = "The event store cannot be reached now. What was not acknowledged was not begun."
 _CRASHED = "The service failed to answer. Its log has the cause under this request's id."
@@ -89,7 +90,8 @@ def _of_family(error: Rejected | NotFound | Conflict) -> Problem:
     status = next(status for family, status in _STATUS_OF_FAMILY if isinstance(error, family))
     field = getattr(error, "field", None)
     errors = (FieldError(field=f"$.{field}", message=str(error)),) if field else ()
-    return problem(status, error.code, str(error), errors=errors)
+    wait_s: float | None = getattr(error, "retry_after_s", None)
+    return problem(status, error.code, str(error), errors=errors, retry_after_s=wait_s)
 
 
 def _of_aiohttp(error: web.HTTPException) -> Problem:

@@ -4,8 +4,10 @@ from app.http.agents import AgentList, get_agent, list_agents, start_run
 from app.http.api_keys import KeyList, NewKey, create_key, list_keys, revoke_key
 from app.http.bodies import (
     CancelBody,
+    CompleteKeyBody,
     CreateKeyBody,
     EventsQuery,
+    KeysQuery,
     ListQuery,
     RunsQuery,
     StartRunBody,
@@ -13,6 +15,7 @@ from app.http.bodies import (
 )
 from app.http.events import EventList, list_events
 from app.http.host import Health, Meta, get_meta, get_metrics, get_openapi, is_live, is_ready
+from app.http.idempotency_keys import KeyDecided, complete_key, list_idempotency_keys, release_key
 from app.http.models import ProviderList, get_health
 from app.http.openai.routes import OPENAI_ROUTES
 from app.http.outcomes import RunAnswer
@@ -30,11 +33,12 @@ from app.http.runs import (
 from app.http.stats import get_stats
 from app.keys.key import ApiKey, Scope
 from domain.agent import AgentDefinition
+from projections.read.idempotency import KeyPage
 from projections.read.runs import RunPage
 from projections.read.statistics import StatisticsReport
 from projections.run_record import RunRecord
 
-READ, RUN, ADMIN = Scope.READ, Scope.RUN, Scope.ADMIN
+READ, RUN, OPERATE, ADMIN = Scope.READ, Scope.RUN, Scope.OPERATE, Scope.ADMIN
 OPEN = None
 """For everybody: whoever asks whether the process lives has no key, and learns nothing else."""
 
@@ -64,6 +68,13 @@ ROUTES: tuple[Route, ...] = (
     post("/api/keys", create_key, "Make an API key", NewKey, status=201, scope=ADMIN, body=CreateKeyBody,
          errors=(413, 415, 503)),
     delete("/api/keys/{id}", revoke_key, "Revoke an API key", ApiKey, scope=ADMIN, errors=(404, 503)),
+
+    get("/api/idempotency", list_idempotency_keys, "Idempotency keys, newest first", KeyPage, scope=OPERATE,
+        query=KeysQuery, errors=(503,)),
+    post("/api/idempotency/{key}/release", release_key, "Let what a key was used for be done again",
+         KeyDecided, scope=OPERATE, errors=(404, 409, 503)),
+    post("/api/idempotency/{key}/complete", complete_key, "Say what came of what a key was used for",
+         KeyDecided, scope=OPERATE, body=CompleteKeyBody, errors=(404, 409, 413, 415, 503)),
 
     get("/api/stats", get_stats, "Runs, tokens and cost by model, agent and status", StatisticsReport,
         scope=READ, query=StatsQuery, errors=(503,)),

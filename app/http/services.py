@@ -12,13 +12,21 @@ from msgspec import Meta
 
 from app.http.request_keys import PRINCIPAL
 from app.http.sse import OpenStreams
+from app.idempotency.decisions import Decisions
+from app.idempotency.service import Idempotency
 from app.keys.keyring import Keyring
 from app.keys.last_used import LastUsed
 from app.keys.store import KeyStore
 from app.metrics import Metrics
 from app.models.circuits import Circuits
 from app.registry import Catalog
-from app.settings import AuthSettings, RateLimitSettings, RecordingSettings, ServerSettings
+from app.settings import (
+    AuthSettings,
+    IdempotencySettings,
+    RateLimitSettings,
+    RecordingSettings,
+    ServerSettings,
+)
 from app.store.event_log import EventLog
 from app.supervision.drain import Drain
 from app.supervision.replays import Replays
@@ -56,9 +64,13 @@ class Services:
     providers: tuple[str, ...]
     """Names of all that are configured, in order."""
     metrics: Metrics
+    idempotency: Idempotency
+    decisions: Decisions
+    """What operators decide of idempotency keys."""
     keys: KeyStore
     keyring: Keyring
     last_used: LastUsed
+    idempotency_settings: IdempotencySettings
     auth: AuthSettings
     rate_limit: RateLimitSettings
     server: ServerSettings

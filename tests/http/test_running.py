@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from tests.http.client import STREAM, Answer, Client, eventually
+from tests.http.client import Answer, Client, eventually
 from tests.http.conftest import Hosts
 from tests.store.proxy import Proxy
 
@@ -92,16 +92,6 @@ async def test_a_streamed_run_that_fails_says_so_in_its_last_event(host: Client)
     async with host.start("failing") as stream:
         last = (await stream.rest())[-1]
     assert (last.event, last.data["data"]["error_type"]) == ("RunFailed", "provider_unavailable")
-
-
-async def test_a_key_is_refused_where_it_would_promise_what_is_not_kept(host: Client) -> None:
-    """IDEM: header present, feature off: 501, and nothing runs."""
-    answer = await host.post(
-        "/tracon/api/agents/echo/run", {"message": "hi"}, **{"Idempotency-Key": "k", **STREAM}
-    )
-    assert (answer.status, answer.body["code"]) == (501, "not_wired")
-    assert (await host.get("/tracon/api/runs")).body["runs"] == []
-    assert host.count("tracon_runs_started_total", agent="echo") == 0
 
 
 RUN_ROUTE = {"method": "POST", "route": "/tracon/api/agents/{name}/run"}

@@ -27,6 +27,10 @@ OF_ONE = [route for route in OWNED if "{" in route.path]
 LISTS = [route for route in OWNED if "{" not in route.path and route.method == "GET"]
 
 
+BODIES: dict[str, object] = {"/api/idempotency/{key}/complete": {"answer": 1}}
+"""What a route takes where it does not take an empty object."""
+
+
 class Things:
     """One of everything that a tenant can have. A route to a new kind of thing wants it added here."""
 
@@ -34,6 +38,7 @@ class Things:
         self._by_collection = {
             "/api/runs/{id}": run,
             "/api/keys/{id}": key,
+            "/api/idempotency/{key}": "ticket-4182",
             "/v1/responses/{id}": response,
             "/v1/conversations/{id}": conversation,
         }
@@ -49,17 +54,18 @@ class Things:
 async def ask(host: Client, route: Route, path: str, headers: Mapping[str, str]) -> Answer:
     options: dict[str, Any] = {"headers": {"Accept": "application/json", **headers}}
     if route.body is not None:
-        options["json"] = {}
+        options["json"] = BODIES.get(route.path, {})
     return await host.request(route.method, path, **options)
 
 
 async def things_of(host: Client, headers: dict[str, str]) -> Things:
-    run = await host.post("/tracon/api/agents/echo/run", {"message": "private", "session_id": "s"}, **headers)
+    once = {**headers, "Idempotency-Key": "ticket-4182"}
+    run = await host.post("/tracon/api/agents/echo/run", {"message": "private", "session_id": "s"}, **once)
     made = await host.post("/tracon/api/keys", {"name": "private"}, **headers)
     asked = {"model": "echo", "input": "private"}
     response = await host.post("/tracon/v1/responses", asked, **headers)
     conversation = await host.post("/tracon/v1/conversations", {}, **headers)
-    for view in ("runs", "statistics"):
+    for view in ("runs", "statistics", "idempotency"):
         await host.views_show(view)
     return Things(
         run=run.body["id"],

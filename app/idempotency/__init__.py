@@ -1,0 +1,1 @@
+"""Idempotency keys: a submission that is repeated gets its first answer again (IDEM)."""

@@ -1,0 +1,71 @@
+"""Bringing a key up to what its runs have come to: completed, released, or still in progress (IDEM-5)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.idempotency.answer import Answer, Form
+from app.idempotency.chains import Chain, chain_from
+from app.idempotency.keys import Keys
+from app.store.event_log import VersionConflict
+from app.supervision.runs import Runs
+from domain.events import IdempotencyKeyReserved, Recorded, RunEvent
+from domain.idempotency import ChainState, Complete, Key, KeyCommand, Release, state_of
+from domain.ids import RunId
+from domain.run import RunStatus
+
+_REASON = {RunStatus.FAILED: "run_failed", RunStatus.CANCELLED: "run_cancelled"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """A key as it is now. `answer` is that of the run that settled it just now, kept or not."""
+
+    key: Key
+    answer: Answer | None = None
+    run_id: RunId | None = None
+    events: Sequence[Recorded[RunEvent]] = ()
+
+
+class Settling:
+    """Any host may do it, at any time and together with others: the first to append has settled it."""
+
+    def __init__(self, keys: Keys, runs: Runs, forms: Mapping[str, Form], *, continues: bool) -> None:
+        self._keys = keys
+        self._runs = runs
+        self._forms = forms
+        self._continues = continues
+
+    async def settle(self, tenant: str, name: str) -> Settled:
+        """Raise StoreUnavailable; then it is as it was."""
+        while True:
+            key = await self._keys.load(tenant, name)
+            reserved = key.reserved
+            if reserved is None or key.completed is not None or reserved.form not in self._forms:
+                return Settled(key=key)  # a form that only a newer build knows is for a newer build to make
+            chain = await chain_from(self._runs, reserved.run_id)
+            form = self._forms[reserved.form]
+            state = ChainState.ANSWERED if form.at_once else state_of(chain.runs, continues=self._continues)
+            if state in (ChainState.OPEN, ChainState.UNCERTAIN):
+                return Settled(key=key)
+            answer = form.render(chain.last)
+            command = _command(reserved, chain, answer if state is ChainState.ANSWERED else None)
+            try:
+                key = await self._keys.execute(key, tenant, name, command)
+            except VersionConflict:
+                continue  # somebody else was first, and their word stands
+            return Settled(key=key, answer=answer, run_id=chain.runs[-1].id, events=chain.last)
+
+
+def _command(reserved: IdempotencyKeyReserved, chain: Chain, answer: Answer | None) -> KeyCommand:
+    last = chain.runs[-1]
+    if answer is None or not answer.is_kept:
+        reason = _REASON.get(last.status, "no_success")
+        return Release(reserved_by=reserved.run_id, run_id=last.id, reason=reason)
+    return Complete(
+        reserved_by=reserved.run_id,
+        run_id=last.id,
+        status=answer.status,
+        content_type=answer.content_type,
+        body=answer.body.decode(),
+        headers=dict(answer.headers),
+    )
