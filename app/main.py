@@ -28,6 +28,13 @@ from app.idempotency.service import Idempotency
 from app.idempotency.settling import Settling
 from app.idempotency.sweeper import Sweeper
 from app.identity import new_host_id
+from app.jobs.batches import Batches
+from app.jobs.leasing import Leasing, open_leases
+from app.jobs.queue import JobQueue
+from app.jobs.scheduler import Scheduler
+from app.jobs.schedules import Schedules
+from app.jobs.triggers import Triggers, triggers_of
+from app.jobs.worker import Worker
 from app.keys.keyring import Keyring
 from app.keys.last_used import LastUsed
 from app.keys.store import KeyStore
@@ -73,6 +80,7 @@ from domain.agent import Link
 from domain.chain import ChainLink
 from domain.ids import RunId
 from domain.pricing import Price
+from projections.jobs import CHANNEL as JOBS
 from projections.views import Views
 
 log = logging.getLogger(__name__)
@@ -80,11 +88,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class HostOptions:
-    """What a host is started with."""
+    """What a host is started with. One without the API still answers probes and shows its metrics."""
 
     settings: Settings
     app: AppDefinitions
     data_dir: Path
+    api: bool = True
+    worker: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +109,7 @@ class Host:
     duties: Duties
     orphans: Orphans
     continuer: Continuer
+    leasing: Leasing | None
     in_flight: InFlight
     parts: tuple[asyncio.Task[None], ...]
 
@@ -134,6 +145,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
     """A serving host. What cannot work is refused before anything is started: settings, keys, the port."""
     settings = options.settings
     catalog = Catalog.build(settings, options.app)
+    triggers = triggers_of(settings.triggers)
     http = HttpSession(_time_limits(settings))
     adapters = {name: build(name, provider, http) for name, provider in settings.providers.items()}
     async with AsyncExitStack() as stack:
@@ -152,6 +164,13 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         views = Views(pool, event_log)
         projecting = asyncio.create_task(views.run(), name="projections")
         stack.push_async_callback(_cancelled, projecting)
+        leasing = None
+        if options.worker:
+            queue = JobQueue(pool, host_id, tuple(agent.name for agent in catalog.agents()))
+            silence_s = settings.run_reconciliation.orphan_threshold
+            leasing = await stack.enter_async_context(
+                open_leases(queue, lambda: connect(dsn), settings.async_run, silence_s=silence_s)
+            )
         circuits = Circuits(settings.circuit_breaker, metrics, settings.providers)
         gate = _gate(settings, options.app, circuits, metrics)
         bench = _workbench(settings, catalog, adapters, gate, event_log, presence, host_id, metrics)
@@ -181,8 +200,14 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             cancels=cancels,
             drain=drain,
         )
+        worker = (
+            None if leasing is None else _worker(leasing, run_service, event_log, drain, settings, metrics)
+        )
         idempotency, decisions = _idempotency(settings, pool, event_log, runs, roster, duties, metrics)
         stack.push_async_callback(idempotency.close)
+        schedules = Schedules(
+            event_log, catalog, partial(database_time, pool), grace_s=settings.schedules.grace
+        )
         keys = KeyStore(pool)
         last_used = LastUsed(keys.note_use)
         noting = asyncio.create_task(last_used.run(), name="last use of keys")
@@ -194,6 +219,16 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             drain=drain,
             log=event_log,
             pool=pool,
+            schedules=schedules,
+            batches=Batches(event_log, pool, catalog, opener.refuse),
+            triggers=Triggers(
+                triggers,
+                event_log,
+                partial(database_time, pool),
+                metrics,
+                max_attempts=settings.async_run.max_attempts,
+            ),
+            async_run=settings.async_run,
             views=views,
             circuits=circuits,
             providers=tuple(sorted(settings.providers)),
@@ -216,7 +251,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
                 profile=settings.profile,
             ),
         )
-        application = build_application(services)
+        application = build_application(services, api=options.api)
         url = await stack.enter_async_context(listen(application, listener))
         watching = asyncio.create_task(event_log.watch(), name="event log")
         stack.push_async_callback(_cancelled, watching)
@@ -226,6 +261,10 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         stack.push_async_callback(_cancelled, receiving)
         performing = asyncio.create_task(duties.run(drain.begun), name="periodic duties")
         stack.push_async_callback(_cancelled, performing)
+        scheduler = Scheduler(schedules, pool, settings.schedules, metrics)
+        working = [] if leasing is None or worker is None else _at_work(leasing, worker, scheduler)
+        for task in working:
+            stack.push_async_callback(_cancelled, task)
         yield Host(
             url=url,
             services=services,
@@ -236,7 +275,8 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             orphans=orphans,
             continuer=continuer,
             in_flight=application[IN_FLIGHT],
-            parts=(projecting, watching, noting, beating, receiving, performing),
+            leasing=leasing,
+            parts=(projecting, watching, noting, beating, receiving, performing, *working),
         )
 
 
@@ -272,7 +312,7 @@ async def _event_log(
         lambda: connect(dsn),
         _mapper(store, os.environ),
         listen=listen_on,
-        channels=(CANCELS,),
+        channels=(CANCELS, JOBS),
         strict=store.strict,
         metrics=metrics,
     ) as event_log:
@@ -351,6 +391,34 @@ def _duties(
         scan = Duty(name="reconciliation", period_s=reconciliation.scan_interval, perform=reconciler.scan)
         duties.add(scan)
     return duties
+
+
+def _worker(
+    leasing: Leasing,
+    run_service: RunService,
+    event_log: EventLog,
+    drain: Drain,
+    settings: Settings,
+    metrics: Metrics,
+) -> Worker:
+    worker = Worker(
+        leasing,
+        run_service,
+        partial(event_log.bell_of, JOBS, ""),
+        may_lease=lambda: not drain.begun.is_set(),
+        settings=settings.async_run,
+        metrics=metrics,
+    )
+    leasing.keeper.on_lost = worker.lost
+    return worker
+
+
+def _at_work(leasing: Leasing, worker: Worker, scheduler: Scheduler) -> list[asyncio.Task[None]]:
+    return [
+        asyncio.create_task(scheduler.run(), name="scheduler"),
+        asyncio.create_task(leasing.keeper.watch(), name="keeper of leases"),
+        asyncio.create_task(worker.run(), name="worker"),
+    ]
 
 
 def _idempotency(

@@ -14,6 +14,8 @@ from app.tools.registry import ToolRegistry
 from app.tools.tool import Tool
 from domain.agent import AgentDefinition, Link
 from domain.errors import NotFound, Rejected
+from domain.parameters import BadParameter, instantiate
+from domain.queueing import DEFAULT_LANE
 
 _SETTINGS = "settings"
 
@@ -67,6 +69,7 @@ class Catalog:
                 Problem(source=source, key=f"agents.{agent.name}.{key}", reason=reason)
                 for key, reason in found
             ]
+        problems += _trigger_problems(settings, agents)
         if problems:
             raise SettingsError(problems)
         return cls(agents.values(), ToolRegistry(tools.values()), settings.providers)
@@ -86,6 +89,22 @@ class Catalog:
     def agents(self) -> tuple[AgentDefinition, ...]:
         """All of them, by name."""
         return tuple(self._agents[name] for name in sorted(self._agents))
+
+
+def _trigger_problems(settings: Settings, agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:
+    lanes = {*settings.async_run.lanes, DEFAULT_LANE}
+    for name, trigger in settings.triggers.items():
+        key = f"triggers.{name}"
+        if trigger.agent not in agents:
+            reason = f"there is no agent {trigger.agent!r}{_instead(trigger.agent, agents)}"
+            yield Problem(source=_SETTINGS, key=f"{key}.agent", reason=reason)
+            continue
+        if trigger.lane not in lanes:
+            yield Problem(source=_SETTINGS, key=f"{key}.lane", reason=f"there is no lane {trigger.lane!r}")
+        try:
+            instantiate(agents[trigger.agent], trigger.parameters)
+        except BadParameter as error:
+            yield Problem(source=_SETTINGS, key=f"{key}.{error.field}", reason=str(error))
 
 
 def _duplicates(settings: Settings, app: AppDefinitions) -> Iterator[Problem]:

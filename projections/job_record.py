@@ -1,5 +1,6 @@
 """A job as its readers see it: what is recorded of a queued run, from its submission to its end."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -42,6 +43,15 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     queued_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None
+
+
+def job_of(stream: Iterable[Fact]) -> JobRecord | None:
+    """The record of a run's whole stream; None if the run is no job."""
+    record = None
+    for recorded in stream:
+        if isinstance(recorded.event, JOB_EVENTS):
+            record = advance(record, recorded)
+    return record
 
 
 def advance(record: JobRecord | None, recorded: Fact) -> JobRecord | None:

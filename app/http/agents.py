@@ -14,6 +14,7 @@ from app.http.idempotency import is_keyed, once
 from app.http.in_flight import IN_FLIGHT
 from app.http.negotiation import EVENT_STREAM, JSON, choose
 from app.http.outcomes import RUN, end_of, ended_as, respond
+from app.http.queued import accepted, prefers_async, queued
 from app.http.replies import reply
 from app.http.services import services_of, tenant_of
 from app.supervision.run_service import StartRequest
@@ -28,6 +29,8 @@ class AgentList(msgspec.Struct, frozen=True, kw_only=True):
 async def start_run(request: web.Request) -> web.StreamResponse:
     """Whoever hangs up while the run is being opened does not leave it half open, hence the shield."""
     query_of(request, NoQuery)
+    if prefers_async(request):
+        return await _queue_run(request)
     if is_keyed(request):
         return await once(request, RUN, partial(_submission, request, streaming=False), refuse=_refuse)
     services_of(request).drain.admit()
@@ -50,6 +53,20 @@ async def list_agents(request: web.Request) -> web.Response:
 async def get_agent(request: web.Request) -> web.Response:
     query_of(request, NoQuery)
     return reply(services_of(request).catalog.agent(request.match_info["name"]))
+
+
+async def _queue_run(request: web.Request) -> web.Response:
+    services = services_of(request)
+    if is_keyed(request):
+        return await once(request, accepted(services.server.prefix), partial(_queued, request))
+    services.drain.admit()
+    run_id = await shield(services.runs.start(await _queued(request)))
+    return await queued(request, run_id)
+
+
+async def _queued(request: web.Request) -> StartRequest:
+    body, settings = await body_of(request, StartRunBody), services_of(request).async_run
+    return body.queued(tenant_of(request), request.match_info["name"], settings)
 
 
 async def _submission(request: web.Request, *, streaming: bool) -> StartRequest:

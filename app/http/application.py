@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 _SHUTDOWN_S = 5.0
 
 
-def build_application(services: Services) -> web.Application:
-    """Everything but the port."""
+def build_application(services: Services, *, api: bool = True) -> web.Application:
+    """Everything but the port. Without the API there is what operators look at: probes and metrics."""
     server = services.server
     application = web.Application(
         middlewares=(hold, observe, tell_problems, authenticate), client_max_size=server.max_body_bytes
@@ -47,7 +47,7 @@ def build_application(services: Services) -> web.Application:
     application.cleanup_ctx.append(_keep_streams_open)
     application.on_shutdown.append(_stop)
     application.router.add_get("/", get_root)
-    add_routes(application, ROUTES, server.prefix)
+    add_routes(application, ROUTES if api else [route for route in ROUTES if route.at_root], server.prefix)
     return application
 
 

@@ -8,9 +8,13 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from app.http.errors import BadBody, BadQuery, FieldError
+from app.jobs.specs import queue_spec
 from app.keys.key import NAME_LENGTH, Scope
+from app.settings import AsyncRunSettings
 from app.supervision.run_service import StartRequest
+from domain.agent import Name
 from domain.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from domain.queueing import DEFAULT_LANE, Attempts, Priority, QueueSpec
 from domain.run import RunStatus
 from projections.idempotency_record import KeyState
 from projections.read.runs import RunFilter
@@ -36,8 +40,23 @@ class InputMessage(Body, frozen=True, kw_only=True):
         return _MESSAGE_OF_ROLE[self.role](content=self.content)
 
 
-class StartRunBody(Body, frozen=True, kw_only=True):
-    """A submission: one `message`, or several `messages` of which the last is the user's."""
+class QueueBody(Body, frozen=True, kw_only=True):
+    """How a run is queued. Lanes are those of the settings."""
+
+    lane: Name = DEFAULT_LANE
+    priority: Priority = 0
+    """Within the lane the higher one goes first; of equals, the older."""
+    max_attempts: Attempts | UnsetType = UNSET
+    """How many workers may have the job, one after the other."""
+
+    def spec(self, settings: AsyncRunSettings) -> QueueSpec:
+        """Raise UnknownLane."""
+        attempts = self.max_attempts or None
+        return queue_spec(settings, lane=self.lane, priority=self.priority, max_attempts=attempts)
+
+
+class Asked(Body, frozen=True, kw_only=True):
+    """What a run is asked: one `message`, or several `messages` of which the last is the user's."""
 
     also: ClassVar[dict[str, Any]] = {"oneOf": [{"required": ["message"]}, {"required": ["messages"]}]}
     """What its JSON schema says besides."""
@@ -48,32 +67,54 @@ class StartRunBody(Body, frozen=True, kw_only=True):
     """Printable text. Runs of one session continue one conversation."""
     parameters: dict[str, Any] = {}
 
-    def request(self, tenant: str, agent: str, *, streaming: bool) -> StartRequest:
-        """Raise BadBody for what types cannot say."""
+    def session(self, at: str = "") -> str | None:
+        """Raise BadBody. `at` is where this stands in the body."""
         if self.session_id and not self.session_id.isprintable():
-            raise _wrong("session_id", "must be printable")
-        return StartRequest(
-            tenant=tenant,
-            agent=agent,
-            messages=self._input(),
-            session_id=self.session_id or None,
-            parameters=self.parameters,
-            streaming=streaming,
-        )
+            raise _wrong(f"{at}session_id", "must be printable")
+        return self.session_id or None
 
-    def _input(self) -> tuple[Message, ...]:
+    def asked(self, at: str = "") -> tuple[Message, ...]:
+        """Raise BadBody for what types cannot say."""
         match self.message, self.messages:
             case str(message), UnsetType():
                 field, messages = "message", (InputMessage(role="user", content=message),)
             case UnsetType(), tuple(messages):
                 field = "messages"
             case _:
-                raise _wrong("message", "give exactly one of message and messages")
+                raise _wrong(f"{at}message", "give exactly one of message and messages")
         if messages[-1].role != "user":
-            raise _wrong(field, "the last message must be the user's")
+            raise _wrong(f"{at}{field}", "the last message must be the user's")
         if not messages[-1].content.strip():
-            raise _wrong(field, "must not be empty")
+            raise _wrong(f"{at}{field}", "must not be empty")
         return tuple(message.plain() for message in messages)
+
+
+class StartRunBody(Asked, frozen=True, kw_only=True):
+    """A submission. `queue` goes with `Prefer: respond-async` only."""
+
+    queue: QueueBody | UnsetType = UNSET
+
+    def request(self, tenant: str, agent: str, *, streaming: bool) -> StartRequest:
+        """Raise BadBody: this run is begun at once."""
+        if self.queue is not UNSET:
+            raise _wrong("queue", "goes with Prefer: respond-async only")
+        return self._request(tenant, agent, streaming=streaming)
+
+    def queued(self, tenant: str, agent: str, settings: AsyncRunSettings) -> StartRequest:
+        """The same for a run that is left to a worker. Raise BadBody or UnknownLane."""
+        queue = (self.queue or QueueBody()).spec(settings)
+        return msgspec.structs.replace(self._request(tenant, agent, streaming=False), queue=queue)
+
+    def _request(self, tenant: str, agent: str, *, streaming: bool) -> StartRequest:
+        session_id = self.session()
+        return StartRequest(
+            tenant=tenant,
+            agent=agent,
+            messages=self.asked(),
+            session_id=session_id,
+            parameters=self.parameters,
+            streaming=streaming,
+        )
 
 
 class CancelBody(Body, frozen=True, kw_only=True):

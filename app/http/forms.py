@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from app.http.outcomes import RUN
+from app.http.queued import accepted
 from app.idempotency.answer import Form
 
 
@@ -11,4 +12,4 @@ def forms(prefix: str) -> Mapping[str, Form]:
 
     The prefix is that of the service's paths, some of which an answer may name.
     """
-    return {form.name: form for form in (RUN,)}
+    return {form.name: form for form in (RUN, accepted(prefix))}

@@ -33,6 +33,12 @@ _KEY = {
     "scheme": "bearer",
     "description": "An API key. Without auth.required, clients on the same machine may do without one.",
 }
+_PREFER = {
+    "name": "Prefer",
+    "in": "header",
+    "description": "`respond-async` leaves the run to a worker. The answer is then 202, with a Location.",
+    "schema": {"type": "string"},
+}
 _LAST_EVENT_ID = {
     "name": "Last-Event-ID",
     "in": "header",
@@ -63,6 +69,7 @@ class _Schemas:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         answers = [route.answer for route in routes if isinstance(route.answer, type)]
+        answers += [route.later for route in routes if route.later is not None]
         bodies = [route.body for route in routes if route.body is not None]
         types = dict.fromkeys([*answers, *bodies, Problem, ApiErrorBody, FrameView])
         references, self.components = msgspec.json.schema_components(
@@ -100,7 +107,8 @@ def _parameters(route: Route) -> list[Schema]:
         if part.startswith("{")
     ]
     resumes = [_LAST_EVENT_ID] if route.query is EventsQuery else []
-    return [*in_path, *resumes, *_query_parameters(route.query)]
+    prefers = [_PREFER] if route.later is not None else []
+    return [*in_path, *resumes, *prefers, *_query_parameters(route.query)]
 
 
 def _query_parameters(query: type) -> list[Schema]:
@@ -130,10 +138,13 @@ def _responses(route: Route, schemas: _Schemas) -> Schema:
         str(status): {"description": HTTPStatus(status).phrase, "content": error}
         for status in sorted({*_ALWAYS, *(_GUARDED if route.scope else ()), *route.errors})
     }
-    return {
-        str(route.status): {"description": _description(route), "content": _content(route, schemas)},
-        **told,
-    }
+    answers = {str(route.status): {"description": _description(route), "content": _content(route, schemas)}}
+    if route.later is not None:
+        answers["202"] = {
+            "description": HTTPStatus.ACCEPTED.phrase,
+            "content": {JSON: {"schema": schemas.of(route.later)}},
+        }
+    return {**answers, **told}
 
 
 def _description(route: Route) -> str:

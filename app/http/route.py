@@ -32,6 +32,8 @@ class Route:
     query: type = NoQuery
     errors: tuple[int, ...] = ()
     """Statuses of the problems that it may answer, besides those that any route may."""
+    later: type | None = None
+    """The type of its 202, for clients that prefer not to wait."""
     streams: bool = False
     """Whether it can also answer as an event stream."""
     about_stream: str = ""
@@ -47,6 +49,7 @@ class Route:
 
 get = partial(Route, "GET")
 post = partial(Route, "POST")
+put = partial(Route, "PUT")
 delete = partial(Route, "DELETE")
 
 _TABLE = web.AppKey("routes", dict[tuple[str, str], Route])

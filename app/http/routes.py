@@ -2,6 +2,7 @@
 
 from app.http.agents import AgentList, get_agent, list_agents, start_run
 from app.http.api_keys import KeyList, NewKey, create_key, list_keys, revoke_key
+from app.http.batches import create_batch, get_batch
 from app.http.bodies import (
     CancelBody,
     CompleteKeyBody,
@@ -16,10 +17,12 @@ from app.http.bodies import (
 from app.http.events import EventList, list_events
 from app.http.host import Health, Meta, get_meta, get_metrics, get_openapi, is_live, is_ready
 from app.http.idempotency_keys import KeyDecided, complete_key, list_idempotency_keys, release_key
+from app.http.job_bodies import BatchBody, CreateScheduleBody, JobsQuery, ReplaceScheduleBody
+from app.http.jobs import get_job, list_jobs
 from app.http.models import ProviderList, get_health
 from app.http.openai.routes import OPENAI_ROUTES
 from app.http.outcomes import RunAnswer
-from app.http.route import Route, delete, get, post
+from app.http.route import Route, delete, get, post, put
 from app.http.runs import (
     CancelAccepted,
     RunInput,
@@ -30,21 +33,39 @@ from app.http.runs import (
     list_runs,
     list_tool_calls,
 )
+from app.http.schedules import (
+    create_schedule,
+    get_schedule,
+    list_schedules,
+    pause_schedule,
+    remove_schedule,
+    replace_schedule,
+    resume_schedule,
+    trigger_schedule,
+)
 from app.http.stats import get_stats
+from app.http.triggers import deliver
+from app.jobs.batches import Batch
 from app.keys.key import ApiKey, Scope
 from domain.agent import AgentDefinition
 from projections.read.idempotency import KeyPage
+from projections.read.jobs import Job, JobPage
 from projections.read.runs import RunPage
+from projections.read.schedules import SchedulePage
 from projections.read.statistics import StatisticsReport
 from projections.run_record import RunRecord
+from projections.schedule_record import ScheduleRecord
 
 READ, RUN, OPERATE, ADMIN = Scope.READ, Scope.RUN, Scope.OPERATE, Scope.ADMIN
+SIGNED = None
+"""For those who know the secret of what is in the path: the handler sees to it."""
 OPEN = None
 """For everybody: whoever asks whether the process lives has no key, and learns nothing else."""
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     post("/api/agents/{name}/run", start_run, "Start a run and stream its events", RunAnswer, streams=True,
+         later=RunRecord,
          scope=RUN, body=StartRunBody, errors=(404, 406, 409, 413, 415, 422, 429, 501, 502, 503, 504)),
     get("/api/agents", list_agents, "The agents that can be run", AgentList, scope=READ),
     get("/api/agents/{name}", get_agent, "One agent", AgentDefinition, scope=READ, errors=(404,)),
@@ -75,6 +96,32 @@ ROUTES: tuple[Route, ...] = (
          KeyDecided, scope=OPERATE, errors=(404, 409, 503)),
     post("/api/idempotency/{key}/complete", complete_key, "Say what came of what a key was used for",
          KeyDecided, scope=OPERATE, body=CompleteKeyBody, errors=(404, 409, 413, 415, 503)),
+
+    get("/api/jobs", list_jobs, "Queued runs, newest first", JobPage, scope=READ, query=JobsQuery,
+        errors=(503,)),
+    get("/api/jobs/{id}", get_job, "One queued run, and who works on it", Job, scope=READ, errors=(404, 503)),
+    post("/api/batches", create_batch, "Queue a run for each item", Batch, scope=RUN, status=202,
+         body=BatchBody, errors=(404, 413, 415, 503)),
+    get("/api/batches/{id}", get_batch, "A batch and its items", Batch, scope=READ, errors=(404, 503)),
+
+    get("/api/schedules", list_schedules, "Schedules, by name", SchedulePage, scope=READ, query=ListQuery,
+        errors=(503,)),
+    post("/api/schedules", create_schedule, "Define a schedule", ScheduleRecord, scope=OPERATE, status=201,
+         body=CreateScheduleBody, errors=(404, 409, 413, 415, 503)),
+    get("/api/schedules/{name}", get_schedule, "One schedule", ScheduleRecord, scope=READ, errors=(404, 503)),
+    put("/api/schedules/{name}", replace_schedule, "Define it anew", ScheduleRecord, scope=OPERATE,
+        body=ReplaceScheduleBody, errors=(404, 413, 415, 503)),
+    delete("/api/schedules/{name}", remove_schedule, "Remove it; its runs stay", ScheduleRecord,
+           scope=OPERATE, errors=(404, 503)),
+    post("/api/schedules/{name}/pause", pause_schedule, "Let its due times pass", ScheduleRecord,
+         scope=OPERATE, errors=(404, 503)),
+    post("/api/schedules/{name}/resume", resume_schedule, "Go on with its next due time", ScheduleRecord,
+         scope=OPERATE, errors=(404, 503)),
+    post("/api/schedules/{name}/trigger", trigger_schedule, "Queue a run of it now", RunRecord, scope=RUN,
+         status=202, errors=(404, 503)),
+
+    post("/api/triggers/{name}", deliver, "Ask for a run in a signed request", RunRecord, scope=SIGNED,
+         status=202, errors=(401, 413, 503)),
 
     get("/api/stats", get_stats, "Runs, tokens and cost by model, agent and status", StatisticsReport,
         scope=READ, query=StatsQuery, errors=(503,)),

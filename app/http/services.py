@@ -14,6 +14,9 @@ from app.http.request_keys import PRINCIPAL
 from app.http.sse import OpenStreams
 from app.idempotency.decisions import Decisions
 from app.idempotency.service import Idempotency
+from app.jobs.batches import Batches
+from app.jobs.schedules import Schedules
+from app.jobs.triggers import Triggers
 from app.keys.keyring import Keyring
 from app.keys.last_used import LastUsed
 from app.keys.store import KeyStore
@@ -21,6 +24,7 @@ from app.metrics import Metrics
 from app.models.circuits import Circuits
 from app.registry import Catalog
 from app.settings import (
+    AsyncRunSettings,
     AuthSettings,
     IdempotencySettings,
     RateLimitSettings,
@@ -60,6 +64,10 @@ class Services:
     """For reading views."""
     views: Views
     catalog: Catalog
+    schedules: Schedules
+    batches: Batches
+    triggers: Triggers
+    async_run: AsyncRunSettings
     circuits: Circuits
     providers: tuple[str, ...]
     """Names of all that are configured, in order."""

@@ -34,7 +34,6 @@ from domain.schedule import (
 )
 from projections.schedule_record import ScheduleRecord, record_of
 
-
 Now = Callable[[], Awaitable[datetime]]
 """Asks the database for the time."""
 

@@ -51,8 +51,16 @@ def test_a_submission_is_described_by_its_types() -> None:
     assert set(start["responses"]["200"]["content"]) == {"application/json", "text/event-stream"}
     assert "application/problem+json" in start["responses"]["503"]["content"]
     body = DESCRIPTION["components"]["schemas"]["StartRunBody"]
-    assert set(body["properties"]) == {"message", "messages", "session_id", "parameters"}
+    assert set(body["properties"]) == {"message", "messages", "session_id", "parameters", "queue"}
     assert body["additionalProperties"] is False
+
+
+def test_a_submission_that_nobody_waits_for_has_its_own_answer() -> None:
+    """JOB-1"""
+    start = operation("post", "/tracon/api/agents/{name}/run")
+    later = start["responses"]["202"]["content"]["application/json"]["schema"]
+    assert later["$ref"].endswith("/RunRecord")
+    assert ("Prefer", "header") in [(p["name"], p["in"]) for p in start["parameters"]]
 
 
 def test_queries_and_headers_are_parameters() -> None:

@@ -14,7 +14,10 @@ from tests.http.client import Answer, Client
 from tests.http.conftest import Hosts
 from tests.http.test_auth import bearer, key, named
 
-SHARED = {"/api/agents", "/api/models", "/v1/models", "/api/meta", "/health", "/metrics", "/openapi.json"}
+SHARED = {
+    *("/api/agents", "/api/models", "/v1/models", "/api/meta", "/health", "/metrics", "/openapi.json"),
+    "/api/triggers",
+}
 """What belongs to the host and is the same for every tenant."""
 
 
@@ -34,10 +37,15 @@ BODIES: dict[str, object] = {"/api/idempotency/{key}/complete": {"answer": 1}}
 class Things:
     """One of everything that a tenant can have. A route to a new kind of thing wants it added here."""
 
-    def __init__(self, *, run: str, key: str, response: str, conversation: str) -> None:
+    def __init__(
+        self, *, run: str, key: str, job: str, batch: str, response: str, conversation: str
+    ) -> None:
         self._by_collection = {
             "/api/runs/{id}": run,
             "/api/keys/{id}": key,
+            "/api/jobs/{id}": job,
+            "/api/batches/{id}": batch,
+            "/api/schedules/{name}": "nightly",
             "/api/idempotency/{key}": "ticket-4182",
             "/v1/responses/{id}": response,
             "/v1/conversations/{id}": conversation,
@@ -62,14 +70,22 @@ async def things_of(host: Client, headers: dict[str, str]) -> Things:
     once = {**headers, "Idempotency-Key": "ticket-4182"}
     run = await host.post("/tracon/api/agents/echo/run", {"message": "private", "session_id": "s"}, **once)
     made = await host.post("/tracon/api/keys", {"name": "private"}, **headers)
-    asked = {"model": "echo", "input": "private"}
-    response = await host.post("/tracon/v1/responses", asked, **headers)
+    asked = {"agent": "echo", "message": "private"}
+    job = await host.post(
+        "/tracon/api/agents/echo/run", {"message": "private"}, **headers, Prefer="respond-async"
+    )
+    batch = await host.post("/tracon/api/batches", {"agent": "echo", "items": [{"message": "x"}]}, **headers)
+    await host.post("/tracon/api/schedules", {**asked, "name": "nightly", "cron": "0 3 * * *"}, **headers)
+    request = {"model": "echo", "input": "private"}
+    response = await host.post("/tracon/v1/responses", request, **headers)
     conversation = await host.post("/tracon/v1/conversations", {}, **headers)
-    for view in ("runs", "statistics", "idempotency"):
+    for view in ("runs", "statistics", "idempotency", "jobs", "schedules"):
         await host.views_show(view)
     return Things(
         run=run.body["id"],
         key=made.body["id"],
+        job=job.body["id"],
+        batch=batch.body["id"],
         response=response.body["id"],
         conversation=conversation.body["id"],
     )
