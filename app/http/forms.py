@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from app.http.openai.keys import COMPLETION, RESPONSE
 from app.http.outcomes import RUN
 from app.http.queued import accepted
 from app.idempotency.answer import Form
@@ -12,4 +13,4 @@ def forms(prefix: str) -> Mapping[str, Form]:
 
     The prefix is that of the service's paths, some of which an answer may name.
     """
-    return {form.name: form for form in (RUN, accepted(prefix))}
+    return {form.name: form for form in (RUN, COMPLETION, RESPONSE, accepted(prefix))}

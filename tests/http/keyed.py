@@ -58,8 +58,15 @@ async def keyed(
     headers: Mapping[str, str] | None = None,
 ) -> Raw:
     """Run an agent with a key."""
-    sent = {"Content-Type": "application/json", "Idempotency-Key": key, **(headers or {})}
-    async with host.session.post(path_to(agent), data=body, headers=sent) as response:
+    return await sent(host, path_to(agent), body, key, headers)
+
+
+async def sent(
+    host: Client, path: str, body: bytes, key: str, headers: Mapping[str, str] | None = None
+) -> Raw:
+    """A POST with a key."""
+    told = {"Content-Type": "application/json", "Idempotency-Key": key, **(headers or {})}
+    async with host.session.post(path, data=body, headers=told) as response:
         return Raw(response.status, response.headers, await response.read())
 
 

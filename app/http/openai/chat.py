@@ -2,30 +2,34 @@
 
 from asyncio import shield
 from contextlib import aclosing
+from functools import partial
 
 from aiohttp import web
 
 from app.http.bodies import NoQuery
 from app.http.decoding import body_of, query_of
 from app.http.events import name_run
+from app.http.idempotency import is_keyed, once
 from app.http.openai import rendering
 from app.http.openai.chat_request import ChatCompletionRequest
 from app.http.openai.chunks import Chunks
 from app.http.openai.failures import failure_of_run
-from app.http.openai.keys import refuse_key
+from app.http.openai.keys import COMPLETION
 from app.http.openai.run_so_far import RunSoFar
 from app.http.openai.streams import ChunkStream
 from app.http.openai.waiting import wait_for_end
 from app.http.request_keys import STREAMING
 from app.http.services import STREAMS, services_of, tenant_of
 from app.http.watching import until_end
+from app.supervision.run_service import StartRequest
 
 
 async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     """Whoever hangs up does not end the run, not even while it is being opened: hence the shield."""
-    services_of(request).drain.admit()
     query_of(request, NoQuery)
-    refuse_key(request)
+    if is_keyed(request):
+        return await once(request, COMPLETION, partial(_submission, request))
+    services_of(request).drain.admit()
     body = await body_of(request, ChatCompletionRequest)
     services = services_of(request)
     run_id = name_run(request, await shield(services.runs.start(body.submission(tenant_of(request)))))
@@ -34,6 +38,10 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     run = RunSoFar(run_id)
     await wait_for_end(request, run_id, run.see)
     return rendering.completion(run).response()
+
+
+async def _submission(request: web.Request) -> StartRequest:
+    return (await body_of(request, ChatCompletionRequest)).submission(tenant_of(request))
 
 
 async def _stream(request: web.Request, chunks: Chunks) -> web.StreamResponse:

@@ -1,11 +1,23 @@
-"""Keys of idempotent requests, which this build does not know here."""
+"""Answers that are given again to whoever repeats a request with its key (IDEM-1)."""
 
-from aiohttp import web
+from collections.abc import Sequence
 
-from app.http.errors import NotWired
+from app.http.openai import chat_request, response_request
+from app.http.openai.rendering import render
+from app.idempotency.answer import Answer, Form
+from domain.events import Recorded, RunEvent
+from domain.ids import RunId
 
 
-def refuse_key(request: web.Request) -> None:
-    """Raise NotWired for a header that would promise what is not kept."""
-    if "Idempotency-Key" in request.headers:
-        raise NotWired("Idempotency-Key is not supported here; without it the request may run twice.")
+def _form(api: str) -> Form:
+    def answer(recorded: Sequence[Recorded[RunEvent]]) -> Answer:
+        made = render(RunId(recorded[0].stream_id), recorded, api=api)
+        return Answer(
+            status=made.status, content_type=made.content_type, body=made.body, headers=made.headers
+        )
+
+    return Form(name=api, render=answer)
+
+
+COMPLETION = _form(chat_request.API)
+RESPONSE = _form(response_request.API)

@@ -3,6 +3,7 @@
 import asyncio
 from asyncio import shield
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -12,9 +13,10 @@ from msgspec import Meta
 from app.http.bodies import Body, NoQuery
 from app.http.decoding import body_of, query_of
 from app.http.events import name_run
+from app.http.idempotency import is_keyed, once
 from app.http.openai import rendering
 from app.http.openai.conversations import session_named
-from app.http.openai.keys import refuse_key
+from app.http.openai.keys import RESPONSE
 from app.http.openai.names import response_id, run_of
 from app.http.openai.refusals import CannotGoOn, NoSuchResponse, PreviousNotFound
 from app.http.openai.response_object import ResponseEcho
@@ -52,17 +54,27 @@ class ResponseQuery(Body, frozen=True, kw_only=True):
 
 async def create_response(request: web.Request) -> web.StreamResponse:
     """Whoever hangs up does not end the run, not even while it is being opened: hence the shield."""
-    services_of(request).drain.admit()
     query_of(request, NoQuery)
-    refuse_key(request)
+    if is_keyed(request):
+        return await _create_once(request)
+    services_of(request).drain.admit()
     body = await body_of(request, ResponseRequest)
-    services = services_of(request)
-    run_id = name_run(request, await shield(_begin(services, body, tenant_of(request))))
+    begun = _begin(services_of(request), body, body.submission(tenant_of(request)))
+    run_id = name_run(request, await shield(begun))
     if body.stream:
         return await _stream(request, run_id, ResponseTeller(run_id))
     so_far = ResponseSoFar(run_id)
     await wait_for_end(request, run_id, so_far.see)
     return rendering.response(so_far).response()
+
+
+async def _create_once(request: web.Request) -> web.Response:
+    body = await body_of(request, ResponseRequest)
+
+    async def submission() -> StartRequest:
+        return body.submission(tenant_of(request))
+
+    return await once(request, RESPONSE, submission, begin=partial(_begin, services_of(request), body))
 
 
 async def get_response(request: web.Request) -> web.StreamResponse:
@@ -94,12 +106,11 @@ async def cancel_response(request: web.Request) -> web.Response:
     return reply(so_far.response)
 
 
-async def _begin(services: Services, body: ResponseRequest, tenant: str) -> RunId:
-    submission = body.submission(tenant)
+async def _begin(services: Services, body: ResponseRequest, submission: StartRequest) -> RunId:
     if body.previous_response_id is not None:
         return await _go_on(services, submission, body.previous_response_id)
     if body.conversation_id is not None:
-        await session_named(services.log, tenant, body.conversation_id, limit=1)
+        await session_named(services.log, submission.tenant, body.conversation_id, limit=1)
     return await services.runs.start(msgspec.structs.replace(submission, session_id=body.conversation_id))
 
 
