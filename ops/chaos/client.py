@@ -173,8 +173,10 @@ class Client:
         """Frames until the stream ends; each must be the one that follows what was seen."""
         patience = self._hang_ups.pop(0) if self._hang_ups else None
         while not self._over:
-            text = await response.content.readuntil(b"\n\n")
-            self._take(text.decode())
+            frame = await response.content.readuntil(b"\n\n")
+            if not frame.endswith(b"\n\n"):
+                return  # the stream is over, and what was cut off in the middle of it is no frame
+            self._take(frame.decode())
             if patience is not None and (patience := patience - 1) <= 0:
                 raise HungUp
 

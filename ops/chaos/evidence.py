@@ -22,6 +22,8 @@ _OUTAGE = re.compile(
     r"StoreUnavailable|Connection\w*Error|CannotConnectNow|\w*ShutdownError|TimeoutError|InterfaceError|InternalClientError"
 )
 
+_RAISED = re.compile(r"^(?!Traceback|DETAIL|HINT)[A-Za-z_][\w.]*(?=:|$)", re.MULTILINE)
+
 RUN_ENDS = (RunCompleted, RunFailed, RunCancelled)
 
 
@@ -161,5 +163,5 @@ def _is_defect(line: bytes) -> bool:
         return bool(line.strip())
     if said["level"] not in ("ERROR", "CRITICAL") or "exc_info" not in said:
         return False
-    cause = str(said["exc_info"]).rpartition("\n")[2]
-    return said["event"].endswith("crashed") or _OUTAGE.search(cause) is None
+    cause = _RAISED.findall(str(said["exc_info"]))[-1:]
+    return said["event"].endswith("crashed") or not cause or _OUTAGE.search(cause[0]) is None

@@ -1,7 +1,6 @@
 """One place for a host: a `tracon serve` of its own, its link to Postgres, and the files that it writes."""
 
 import asyncio
-import ctypes
 import logging
 import os
 import re
@@ -22,6 +21,14 @@ _PAUSE_S = 1.0
 _READY_S = 60.0
 _STOP_S = 40.0
 _PR_SET_PDEATHSIG = 1
+# Should the trial be killed, its hosts are not to outlive it. A process of its own says so before it becomes
+# the host: code between fork and exec may wait for ever for a lock that another thread had.
+_LAUNCH = (
+    *(sys.executable, "-I", "-S", "-c"),
+    "import ctypes, os, sys\n"
+    f"if sys.platform == 'linux': ctypes.CDLL(None).prctl({_PR_SET_PDEATHSIG}, {signal.SIGKILL:d})\n"
+    "os.execv(sys.argv[1], sys.argv[1:])",
+)
 
 
 class HostDied(Exception):
@@ -58,13 +65,12 @@ class Host:
         armed = {} if fault is None else {"TRACON_FAULT": fault}
         with self.log.open("ab") as log:
             process = self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "app", "serve", "--port", "0", "--dsn", self.link.dsn),
+                *(*_LAUNCH, sys.executable, "-m", "app", "serve", "--port", "0", "--dsn", self.link.dsn),
                 *("--config", str(self._config), "--app", str(APPLICATION)),
                 stdin=DEVNULL,
                 stdout=PIPE,
                 stderr=log,
                 env=_environment(CHAOS_TOOL_LOG=str(self.tool_log), CHAOS_WALL_KEY=key, **armed),
-                preexec_fn=_end_with_parent,
             )
         self.pids[process.pid] = key
         self.url = await _url_of(process)
@@ -160,9 +166,3 @@ async def _url_of(process: Process) -> str | None:
 def _environment(**variables: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TRACON_")}
     return kept | variables
-
-
-def _end_with_parent() -> None:
-    """In the child: should the trial be killed, its hosts are not to outlive it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

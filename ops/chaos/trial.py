@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 _POLL_S = 0.25
 _LAST_WORD_S = 15.0
+_MARGIN_S = 180.0
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,9 +95,10 @@ async def run(options: Options, folder: Path | None = None) -> Outcome:
     """Bounded in time; nothing that it started is left running. `folder` keeps what was written."""
     with scratch(folder) as place:
         async with world(options.hosts, place) as built:
-            for host in built.hosts:
-                await host.bring_up()
-            return await _run(options, built)
+            async with asyncio.timeout(options.seconds + settling_s(built.settings) + _MARGIN_S):
+                for host in built.hosts:
+                    await host.bring_up()
+                return await _run(options, built)
 
 
 async def _run(options: Options, built: World) -> Outcome:
