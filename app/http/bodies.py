@@ -165,7 +165,7 @@ class RunsQuery(Body, frozen=True, kw_only=True):
     def filter(self) -> RunFilter:
         """Raise BadQuery for a time that no calendar has."""
         given = {name: getattr(self, name) for name in RunFilter.__struct_fields__}
-        given |= {name: _in_utc(name, given[name]) for name in ("since", "until")}
+        given |= {name: in_utc(name, given[name]) for name in ("since", "until")}
         return RunFilter(**{name: value for name, value in given.items() if value is not UNSET})
 
 
@@ -200,7 +200,7 @@ class NoQuery(Body, frozen=True, kw_only=True):
     """The route takes no query parameters."""
 
 
-def _in_utc(name: str, moment: datetime | UnsetType) -> datetime | UnsetType:
+def in_utc(name: str, moment: datetime | UnsetType) -> datetime | UnsetType:
     try:
         return UNSET if moment is UNSET else moment.astimezone(UTC)
     except OverflowError:

@@ -85,9 +85,9 @@ def query_of(request: web.Request, type_: type[T]) -> T:
         raise _named(error, BadQuery) from None
 
 
-def run_id_of(request: web.Request) -> RunId:
+def run_id_of(request: web.Request, name: str = "id") -> RunId:
     """The run that the path names. Raise NoSuchRun for what is no id."""
-    text = request.match_info["id"]
+    text = request.match_info[name]
     try:
         return RunId(UUID(text))
     except ValueError:

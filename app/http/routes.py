@@ -22,7 +22,10 @@ from app.http.jobs import get_job, list_jobs
 from app.http.models import ProviderList, get_health
 from app.http.openai.routes import OPENAI_ROUTES
 from app.http.outcomes import RunAnswer
+from app.http.replaying import compare_runs, replay_run
 from app.http.route import Route, delete, get, post, put
+from app.http.run_bodies import ReplayBody, ResolveBody, ToolsQuery
+from app.http.run_tools import Resolution, list_calls, resolve_call
 from app.http.runs import (
     CancelAccepted,
     RunInput,
@@ -48,11 +51,13 @@ from app.http.triggers import deliver
 from app.jobs.batches import Batch
 from app.keys.key import ApiKey, Scope
 from domain.agent import AgentDefinition
+from projections.comparison import Comparison
 from projections.read.idempotency import KeyPage
 from projections.read.jobs import Job, JobPage
 from projections.read.runs import RunPage
 from projections.read.schedules import SchedulePage
 from projections.read.statistics import StatisticsReport
+from projections.read.tools import ToolCallPage
 from projections.run_record import RunRecord
 from projections.schedule_record import ScheduleRecord
 
@@ -78,6 +83,14 @@ ROUTES: tuple[Route, ...] = (
     get("/api/runs/{id}/input", get_input, "What a run was started with", RunInput, scope=READ,
         errors=(404, 503)),
     get("/api/runs/{id}/tools", list_tool_calls, "A run's tool calls", ToolCallList, scope=READ,
+        errors=(404, 503)),
+    post("/api/runs/{id}/tools/{call}/resolve", resolve_call, "Say what came of a call that nobody knows of",
+         Resolution, scope=OPERATE, body=ResolveBody, errors=(404, 409, 413, 415, 503)),
+    get("/api/tools", list_calls, "Tool calls of all runs, newest first", ToolCallPage, scope=READ,
+        query=ToolsQuery, errors=(503,)),
+    post("/api/runs/{id}/replay", replay_run, "Run again what a run was given", RunRecord, status=201,
+         scope=RUN, body=ReplayBody, body_required=False, errors=(404, 413, 415, 503)),
+    get("/api/runs/{id}/compare/{other}", compare_runs, "Two runs side by side", Comparison, scope=READ,
         errors=(404, 503)),
     post("/api/runs/{id}/cancel", cancel_run, "Ask a live run to stop", CancelAccepted, status=202, scope=RUN,
          body=CancelBody, body_required=False, errors=(404, 409, 413, 415, 503)),

@@ -7,9 +7,9 @@ from aiohttp import web
 
 from app.http.bodies import CancelBody, NoQuery, RunsQuery
 from app.http.decoding import optional_body_of, query_of, run_id_of
-from app.http.display import cut_text
 from app.http.events import name_run
 from app.http.replies import reply
+from app.http.run_tools import displayed
 from app.http.services import services_of, tenant_of
 from app.http.watching import creation_of
 from domain.events import Recorded, RunCreated, RunEvent
@@ -81,7 +81,7 @@ async def get_input(request: web.Request) -> web.Response:
 
 async def list_tool_calls(request: web.Request) -> web.Response:
     history, limit = await _history(request), services_of(request).recording.display_limit
-    calls = tuple(_displayed(call, limit) for call in tool_calls_of(history))
+    calls = tuple(displayed(call, limit) for call in tool_calls_of(history))
     return reply(ToolCallList(run_id=run_id_of(request), tool_calls=calls))
 
 
@@ -98,9 +98,3 @@ async def _history(request: web.Request) -> list[Recorded[RunEvent]]:
     query_of(request, NoQuery)
     run_id = name_run(request, run_id_of(request))
     return await services_of(request).runs.load(tenant_of(request), run_id)
-
-
-def _displayed(call: ToolCallRecord, limit: int) -> ToolCallRecord:
-    """With long texts cut (EVENT-7); the run's stream has them whole."""
-    output = None if call.output is None else cut_text(call.output, limit)
-    return msgspec.structs.replace(call, arguments=cut_text(call.arguments, limit), output=output)

@@ -7,10 +7,8 @@ from app.http.errors import BadQuery, FieldError
 from app.store.event_log import EventLog
 from app.store.feed import Frame
 from app.supervision.runs import RunNotFound
-from domain.events import RunCancelled, RunCompleted, RunCreated, RunFailed
+from domain.events import AfterEnd, RunCreated, RunEnd
 from domain.ids import RunId, run_stream
-
-_ENDS = (RunCompleted, RunFailed, RunCancelled)
 
 
 async def creation_of(log: EventLog, tenant: str, run_id: RunId) -> RunCreated:
@@ -23,8 +21,8 @@ async def creation_of(log: EventLog, tenant: str, run_id: RunId) -> RunCreated:
 
 async def is_over(log: EventLog, run_id: RunId) -> bool:
     """Whether the run has ended, or is none."""
-    recorded = await log.read_stream(run_stream(run_id))
-    return not recorded or any(isinstance(one.event, _ENDS) for one in recorded)
+    last = await log.read_last(run_stream(run_id))
+    return last is None or isinstance(last.event, RunEnd | AfterEnd)
 
 
 async def ended_by(log: EventLog, run_id: RunId, after: int) -> bool:
@@ -34,7 +32,7 @@ async def ended_by(log: EventLog, run_id: RunId, after: int) -> bool:
     seen = await log.read_stream(run_stream(run_id), after=after - 1, limit=1)
     if not seen:
         raise BadQuery(f"The run has no event {after}.", FieldError(field="after", message="not there yet"))
-    return isinstance(seen[0].event, _ENDS)
+    return isinstance(seen[0].event, RunEnd | AfterEnd)
 
 
 async def each_until_end(log: EventLog, run_id: RunId, see: Callable[[Frame], object]) -> None:
@@ -50,5 +48,5 @@ async def until_end(log: EventLog, run_id: RunId, after: int) -> AsyncGenerator[
     async with aclosing(log.follow_live(run_stream(run_id), after)) as batches:
         async for batch in batches:
             yield batch
-            if any(isinstance(frame.event, _ENDS) for frame in batch):
+            if any(isinstance(frame.event, RunEnd) for frame in batch):
                 return

@@ -54,7 +54,8 @@ class Things:
     def path(self, route: Route) -> str:
         for start, thing in self._by_collection.items():
             if route.path.startswith(start):
-                rest = re.sub(r"\{\w+\}", "1", route.path.removeprefix(start))
+                rest = route.path.removeprefix(start).replace("{other}", thing)
+                rest = re.sub(r"\{\w+\}", "1", rest)
                 return "/tracon" + start.rpartition("{")[0] + thing + rest
         raise AssertionError(f"{route.path} is the way to a thing that no tenant has in this test")
 
@@ -79,7 +80,8 @@ async def things_of(host: Client, headers: dict[str, str]) -> Things:
     request = {"model": "echo", "input": "private"}
     response = await host.post("/tracon/v1/responses", request, **headers)
     conversation = await host.post("/tracon/v1/conversations", {}, **headers)
-    for view in ("runs", "statistics", "idempotency", "jobs", "schedules"):
+    await host.post("/tracon/api/agents/gated/run", {"message": "private"}, **headers)
+    for view in ("runs", "tools", "statistics", "idempotency", "jobs", "schedules"):
         await host.views_show(view)
     return Things(
         run=run.body["id"],
@@ -95,6 +97,7 @@ async def things_of(host: Client, headers: dict[str, str]) -> Things:
 async def test_another_tenants_thing_is_not_found(hosts: Hosts, route: Route) -> None:
     """HTTP-2"""
     host = await hosts.open()
+    hosts.gate.let_go.set()
     owner, stranger = await key(host), await key(host, tenant="zebra")
     path = (await things_of(host, owner)).path(route)
     refused = await ask(host, route, path, stranger)
@@ -108,6 +111,7 @@ async def test_another_tenants_thing_is_not_found(hosts: Hosts, route: Route) ->
 async def test_another_tenants_things_are_in_no_list(hosts: Hosts, route: Route) -> None:
     """HTTP-2"""
     host = await hosts.open()
+    hosts.gate.let_go.set()
     owner, stranger = await key(host), await key(host, tenant="zebra")
     await things_of(host, owner)
     shown, hidden = [
