@@ -77,6 +77,8 @@ class Hosts:
             await asyncio.gather(task, return_exceptions=True)
 
     async def open(self, **sections: Any) -> Client:
+        """`worker` and `api` say what the host does; all else is settings."""
+        role = {name: sections.pop(name, True) for name in ("worker", "api")}
         settings = msgspec.convert(
             {
                 "dsn": self._dsn,
@@ -91,7 +93,7 @@ class Hosts:
             for name in AGENTS
         ]
         app = AppDefinitions(tools=(self.gate.as_tool(),), agents=tuple(agent.definition for agent in agents))
-        opened = open_host(HostOptions(settings=settings, app=app, data_dir=self._directory))
+        opened = open_host(HostOptions(settings=settings, app=app, data_dir=self._directory, **role))
         host = await self._stack.enter_async_context(opened)
         session = await self._stack.enter_async_context(ClientSession(base_url=host.url))
         return Client(host, session)
