@@ -17,6 +17,7 @@ import msgspec
 
 from projections.base import LogReader, Projection
 from projections.positions import advance, claim, open_position, position_of
+from projections.unavailable import heed_cancellation
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ class Projector:
             try:
                 progress = await self.fold_page()
             except Exception as error:  # noqa: BLE001 - the one place that answers failures of a projection
+                heed_cancellation(error)
                 await self._pause_after(error)
             else:
                 self._went_well(progress)

@@ -1,5 +1,6 @@
 """Telling callers that Postgres cannot be reached, in the terms of the domain."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -28,6 +29,17 @@ def told_as_unavailable() -> Iterator[None]:
     try:
         yield
     except _NOT_NOW as error:
+        heed_cancellation(error)
         if isinstance(error, ValueError):
             raise  # a wrong argument of ours: asyncpg files those under InterfaceError too
         raise ViewsUnavailable(f"the views cannot be read: {str(error) or type(error).__name__}") from error
+
+
+def heed_cancellation(instead: BaseException) -> None:
+    """Raise the cancellation that the driver has swallowed, if it has.
+
+    Where a connection breaks at the moment of a cancellation, the driver reports the break and nothing else.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError from instead

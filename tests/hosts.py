@@ -27,7 +27,10 @@ ENDS = (RunCompleted, RunFailed, RunCancelled)
 
 @pytest.fixture
 async def host_of(database: str, tmp_path: Path) -> AsyncIterator[OpenHost]:
-    """Open any number of hosts on the test's database, each from settings in TOML."""
+    """Open any number of hosts on the test's database, each from settings in TOML, until the test's end.
+
+    A host that is to stop earlier is opened `within` an exit stack of the test's own.
+    """
     async with AsyncExitStack() as stack:
 
         async def opened(
@@ -37,13 +40,14 @@ async def host_of(database: str, tmp_path: Path) -> AsyncIterator[OpenHost]:
             agents: tuple[AgentDefinition, ...] = (),
             dsn: str = database,
             worker: bool = True,
+            within: AsyncExitStack = stack,
         ) -> Host:
             file = tmp_path / "tracon.toml"
             file.write_text(toml)
             settings = load_settings(file, {"TRACON_DSN": dsn, "TRACON_SERVER__PORT": "0"})
             app = AppDefinitions(tools=tools, agents=agents)
             options = HostOptions(settings=settings, app=app, data_dir=tmp_path / "unused", worker=worker)
-            return await stack.enter_async_context(open_host(options))
+            return await within.enter_async_context(open_host(options))
 
         yield opened
 

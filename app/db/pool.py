@@ -117,15 +117,30 @@ async def set_codecs(connection: asyncpg.Connection) -> None:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn the driver's ways of saying "not now" into StoreUnavailable. Every other error passes."""
+    """Turn the driver's ways of saying "not now" into StoreUnavailable. Every other error passes.
+
+    A cancellation that the driver has swallowed is raised all the same. Where a connection breaks at that
+    moment it reports the break instead, and who waits for the task's end would wait for ever.
+    """
     try:
         yield
     except _UNUSABLE as error:
+        _heed_cancellation(error)
         raise DatabaseUnusable(f"Postgres refuses us: {error}") from error
     except _UNAVAILABLE as error:
+        _heed_cancellation(error)
         if isinstance(error, ValueError):
             raise  # a wrong argument of ours: asyncpg files those under InterfaceError too
         raise StoreUnavailable(f"Postgres is not available: {str(error) or type(error).__name__}") from error
+
+
+def _heed_cancellation(instead: BaseException) -> None:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return  # nothing is asynchronous here
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError from instead
 
 
 async def _no_reset(_: object) -> None:

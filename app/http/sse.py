@@ -11,7 +11,7 @@ from aiohttp import ClientConnectionResetError, web
 from prometheus_client import Gauge
 
 from app.http.display import encode, frame_data
-from app.http.in_flight import InFlight
+from app.http.in_flight import HostStopping, InFlight
 from app.http.negotiation import EVENT_STREAM
 from app.http.problems import Problem, is_crash, problem_of
 from app.http.request_keys import REQUEST_ID
@@ -122,6 +122,8 @@ class OpenStreams:
         except Exception as error:
             if is_crash(error):
                 log.exception("stream.crashed")
+            if isinstance(error, HostStopping):
+                stream.force_close()
             if not stream.stalled:
                 await stream.fail(problem_of(error))
         finally:

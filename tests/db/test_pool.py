@@ -1,5 +1,6 @@
 """Pools, codecs, and what the driver's errors become."""
 
+import asyncio
 from collections.abc import Callable
 
 import asyncpg
@@ -106,6 +107,31 @@ def test_whatever_says_not_now_is_unavailable(error: Callable[[], Exception]) ->
     with pytest.raises(StoreUnavailable) as caught, translated():
         raise cause
     assert caught.value.__cause__ is cause
+
+
+async def test_a_cancellation_that_the_driver_has_swallowed_is_one_all_the_same() -> None:
+    """Else whoever asked for the task's end would wait for it for ever: it would only try again."""
+    begun = asyncio.Event()
+
+    async def broken_while_cancelled() -> None:
+        with translated():
+            try:
+                begun.set()
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise asyncpg.ConnectionDoesNotExistError("connection was closed") from None
+
+    task = asyncio.create_task(broken_while_cancelled())
+    await begun.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+
+
+async def test_a_time_limit_within_is_no_cancellation() -> None:
+    with pytest.raises(StoreUnavailable), translated():
+        async with asyncio.timeout(0):
+            await asyncio.Event().wait()
 
 
 async def test_our_own_mistakes_stay_what_they_are(pool: asyncpg.Pool) -> None:
