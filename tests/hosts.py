@@ -10,6 +10,7 @@ import pytest
 
 from app.application import AppDefinitions
 from app.main import Host, HostOptions, open_host
+from app.models.classifiers import Classifier
 from app.settings.load import load_settings
 from app.supervision.run_service import StartRequest
 from app.tools.tool import Tool
@@ -38,6 +39,7 @@ async def host_of(database: str, tmp_path: Path) -> AsyncIterator[OpenHost]:
             *,
             tools: tuple[Tool, ...] = (),
             agents: tuple[AgentDefinition, ...] = (),
+            classifiers: tuple[Classifier, ...] = (),
             dsn: str = database,
             worker: bool = True,
             within: AsyncExitStack = stack,
@@ -45,7 +47,7 @@ async def host_of(database: str, tmp_path: Path) -> AsyncIterator[OpenHost]:
             file = tmp_path / "tracon.toml"
             file.write_text(toml)
             settings = load_settings(file, {"TRACON_DSN": dsn, "TRACON_SERVER__PORT": "0"})
-            app = AppDefinitions(tools=tools, agents=agents)
+            app = AppDefinitions(tools=tools, agents=agents, classifiers=classifiers)
             options = HostOptions(settings=settings, app=app, data_dir=tmp_path / "unused", worker=worker)
             return await within.enter_async_context(open_host(options))
 
@@ -55,6 +57,20 @@ async def host_of(database: str, tmp_path: Path) -> AsyncIterator[OpenHost]:
 def scripted(models: str, agents: str = "", more: str = "") -> str:
     """Settings with one scripted provider, `script`, tables of models and of agents."""
     return f'{more}\n[providers.script]\ntype = "scripted"\n{models}\n{agents}\n'
+
+
+def chained(*links: str, agent: str = "", more: str = "") -> str:
+    """Settings with a scripted provider for each link, `p1` and so on, and agent `a` bound to them in order.
+
+    A link is what its model `m` does: lines of TOML.
+    """
+    providers = "".join(
+        f'[providers.p{number}]\ntype = "scripted"\n[providers.p{number}.models.m]\n{link}\n'
+        for number, link in enumerate(links, 1)
+    )
+    fallbacks = ", ".join(f'{{ provider = "p{number}", model = "m" }}' for number in range(2, len(links) + 1))
+    bound = f'[agents.a]\nprovider = "p1"\nmodel = "m"\nfallbacks = [{fallbacks}]\n{agent}\n'
+    return f"{more}\n{providers}\n{bound}"
 
 
 async def start(host: Host, agent: str, text: str = "hello", **more: object) -> RunId:

@@ -1,0 +1,36 @@
+"""Models of the upstream that tests of the chain need beside its faults: how a begun answer is taken up."""
+
+from tests.upstream.exchange import Exchange
+from tests.upstream.registry import model
+
+
+@model("says-the-rest")
+async def _(exchange: Exchange) -> None:
+    await exchange.text("you.")
+    await exchange.finish()
+
+
+@model("begins-again")
+async def _(exchange: Exchange) -> None:
+    await exchange.text("Hel", "lo there", " you.")
+    await exchange.finish()
+
+
+@model("says-a-word-and-is-cut")
+async def _(exchange: Exchange) -> None:
+    await exchange.text("my ")
+    await exchange.cut()
+
+
+@model("takes-no-prefill")
+async def _(exchange: Exchange) -> None:
+    if exchange.attempt.body["messages"][-1]["role"] == "assistant":
+        await exchange.refuse(400, "invalid_value", "prefill is not supported for this model")
+    else:
+        await exchange.text("you.")
+        await exchange.finish()
+
+
+@model("too-long-in-words")
+async def _(exchange: Exchange) -> None:
+    await exchange.refuse(400, "invalid_value", "prompt is too long: 9 tokens > 8 maximum")
