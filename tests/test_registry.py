@@ -74,7 +74,7 @@ def test_everything_an_agent_names_must_be_there() -> None:
 
 
 def test_a_link_is_named_once() -> None:
-    """CHAIN-2: named again it would be a second retry, and neither failed nor answering links were told apart."""
+    """CHAIN-2: named again it would be a second retry, and nobody could tell which of the two failed."""
     agent = AgentDefinition(name="a", provider="open", model="m", fallbacks=(*SUPPORT.links, *SUPPORT.links))
     assert refusals(settings_with(agent), AppDefinitions()) == [
         "settings: agents.a.fallbacks.1: names primary/small again; a link has its retry, and no second one"
@@ -83,11 +83,9 @@ def test_a_link_is_named_once() -> None:
 
 def test_a_schema_that_no_answer_could_meet_is_refused() -> None:
     """CHAIN-9."""
-    agent = AgentDefinition(
-        name="a", provider="open", model="m", response_schema={"$ref": "https://example.com"}
-    )
+    agent = AgentDefinition(name="a", provider="open", model="m", response_schema={"$ref": "urn:other"})
     assert refusals(settings_with(agent), AppDefinitions()) == [
-        "settings: agents.a.response_schema: refers to 'https://example.com', which is not in the schema itself"
+        "settings: agents.a.response_schema: refers to 'urn:other', which is not in the schema itself"
     ]
 
 

@@ -37,9 +37,7 @@ BODIES: dict[str, object] = {"/api/idempotency/{key}/complete": {"answer": 1}}
 class Things:
     """One of everything that a tenant can have. A route to a new kind of thing wants it added here."""
 
-    def __init__(
-        self, *, run: str, key: str, job: str, batch: str, response: str, conversation: str
-    ) -> None:
+    def __init__(self, *, run: str, key: str, job: str, batch: str, response: str, conversation: str) -> None:
         self._by_collection = {
             "/api/runs/{id}": run,
             "/api/keys/{id}": key,

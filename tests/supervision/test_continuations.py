@@ -82,7 +82,7 @@ class TestLength:
 
     async def test_a_continuation_that_is_cut_is_carried_on_by_the_next_link(self, host_of: OpenHost) -> None:
         """CHAIN-14."""
-        first = script('{ length = "Once upon " }', '{ text = "a time it", cut_after = 2 }')
+        first = script('{ length = "Once upon " }', '{ chunks = ["a ", "time ", "it"], cut_after = 2 }')
         recover = 'stream_recovery = "continue"'
         host = await host_of(chained(first, 'default = { text = "it was." }', agent=recover))
         seen = await follow(host, await start(host, "a", streaming=True))
@@ -111,7 +111,7 @@ class TestDeliverableTool:
     AGENT = 'tools = ["file"]\ndeliverable_tool = "file"'
 
     @tool(effect="write")
-    def file() -> str:  # type: ignore[misc]
+    def file() -> str:
         """File it."""
         return "filed"
 

@@ -62,7 +62,8 @@ async def test_another_call_runs(host_of: OpenHost, mode: FallbackMode) -> None:
     """CHAIN-6: other arguments are another call."""
     till = Till()
     first = f"script = [{CHARGES}, {DOWN}]"
-    second = 'script = [{ tool_call = { name = "charge", arguments = { cents = 800 } } }]\ndefault = { text = "ok" }'
+    other = CHARGES.replace("700", "800")
+    second = f'script = [{other}]\ndefault = {{ text = "ok" }}'
     host = await host_of(
         chained(first, second, agent=f'tools = ["charge"]\nfallback_mode = "{mode}"'), tools=(till.as_tool(),)
     )
