@@ -38,7 +38,7 @@ class FallbackMode(StrEnum):
 
 
 class StreamRecovery(StrEnum):
-    """What becomes of an answer that is cut in the middle: the run ends, or the next link goes on (CHAIN-14)."""
+    """What becomes of an answer that is cut in the middle: the run ends, or the next link goes on."""
 
     CUT = "cut"
     CONTINUE = "continue"

@@ -23,7 +23,7 @@ class BadParameter(Rejected):
 
 
 def instantiate(definition: AgentDefinition, given: Mapping[str, Any]) -> AgentDefinition:
-    """The definition with its `{{ name }}` placeholders filled in. A declared default of None must be given."""
+    """The definition with its `{{ name }}` placeholders filled in. A default of None must be given."""
     for name in given:
         if name not in definition.parameters:
             declared = ", ".join(definition.parameters) or "none"

@@ -130,7 +130,7 @@ class StreamWriter:
         proven = self._proven and not alongside
         try:
             self._under_way = self._log.submit(change, *alongside, patience_s=self._patience_s, proven=proven)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - told to whoever records or flushes
             self._lose(error)  # these events cannot even be encoded, so nothing may follow them
             return
         self._under_way.add_done_callback(self._settled)

@@ -26,7 +26,7 @@ from aiohttp_sse import EventSourceResponse
 from prometheus_client import CollectorRegistry, Gauge
 
 from app.http.display import frame_data
-from app.http.sse import OpenStreams, frames
+from app.http.sse import EventStream, OpenStreams, frames
 from domain.events import Recorded, TextDelta
 from domain.ids import RunId, Version, run_stream
 
@@ -46,7 +46,7 @@ STREAMS = web.AppKey("streams", OpenStreams)
 
 async def own(request: web.Request, batches: int, size: int) -> web.StreamResponse:
     batch = [EVENT] * size
-    async with request.app[STREAMS].open(request, {}) as stream:
+    async with request.app[STREAMS].open(EventStream(request, {})) as stream:
         for _ in range(batches):
             await stream.send(frames(RUN_ID, batch, LIMIT))
             await asyncio.sleep(0)

@@ -287,9 +287,10 @@ def check_error(turn: Turn) -> None:
         assert len(turn.opening.links) > 1
     else:
         link, outcome = failed[-1]
-        cuts = turn.cuts(turn.attempts[-1].step)
-        if cuts and outcome.failure_class not in BY_INTENT:
-            link, outcome = cuts[0].link, cuts[0].outcome  # what the rest was there to carry on
+        cuts = [(cut.link, cut.outcome) for cut in turn.cuts(turn.attempts[-1].step)]
+        for cut_link, cut in cuts[:1]:
+            if outcome.failure_class not in BY_INTENT and isinstance(cut, Fails):
+                link, outcome = cut_link, cut  # what the rest was there to carry on
         own = error_of(link.provider, outcome.failure_class, outcome.seen)
         assert (turn.stop.error.type, turn.stop.error.error_class) == (own.type, own.error_class)
         assert told.startswith(own.message)

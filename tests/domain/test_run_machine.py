@@ -1,7 +1,7 @@
 """A run under any sequence of commands, with crashes between them."""
 
 import contextlib
-from typing import Any
+from typing import Any, assert_never
 from uuid import UUID
 
 import msgspec
@@ -25,6 +25,7 @@ from domain.commands import (
     InvokeTool,
     NoteBlocked,
     NoteContinued,
+    Nudge,
     RecordModelFailure,
     RecordQueueing,
     RecordReply,
@@ -48,7 +49,17 @@ from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, ToolMessage, UserMessage, flaw_in
 from domain.run import Run, RunStatus, evolve, fold
 from domain.session import turn_of
-from domain.turn import Action, CallModel, CallTools, Complete, GiveUp, Rest, TurnLimits, next_action
+from domain.turn import (
+    Action,
+    CallModel,
+    CallTools,
+    Complete,
+    GiveUp,
+    Rest,
+    TellMissing,
+    TurnLimits,
+    next_action,
+)
 from tests.domain.facts import QUESTION, says
 from tests.domain.given import RUN_ID
 from tests.domain.strategies import call_failures, replies
@@ -304,8 +315,12 @@ def performed(action: Action) -> list[RunCommand]:
             return [CompleteRun()]
         case GiveUp(error=error):
             return [FailRun(error=error)]
+        case TellMissing(missing=missing):
+            return [Nudge(missing=missing, message="go on")]
         case Rest():
             return []
+        case _:
+            assert_never(action)
 
 
 RunMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30)
