@@ -15,7 +15,7 @@ from domain.strict_json import first_repeated
 
 T = TypeVar("T")
 
-_AT = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
+_AT = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)
 _FIELD = re.compile(r"field `([^`]*)`")
 _MAX_DEPTH = 64
 _MAX_SEQUENCE = 2**31 - 1

@@ -31,6 +31,7 @@ from app.http.services import STREAMS, Services, services_of, tenant_of
 from app.http.watching import each_until_end, until_end
 from app.supervision.run_service import StartRequest
 from app.supervision.runs import RunNotFound
+from app.supervision.session_turns import SessionBusy
 from app.supervision.sessions import SessionMoved, place_after
 from domain.decide import RunAlreadyEnded
 from domain.events import Recorded, RunCreated, RunEvent
@@ -136,7 +137,7 @@ async def _go_on(services: Services, submission: StartRequest, previous: str) ->
         )
         try:
             return await services.runs.start(placed)
-        except SessionMoved:
+        except (SessionMoved, SessionBusy):
             continue  # somebody else goes on from there, too
 
 
