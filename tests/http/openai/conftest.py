@@ -79,6 +79,7 @@ class Service:
             {
                 "dsn": self._dsn,
                 "server": {"port": 0, **sections.pop("server", {})},
+                "circuit_breaker": {"enabled": False},
                 "providers": {
                     "script": {"type": "scripted", "models": MODELS},
                     **sections.pop("providers", {}),
@@ -126,7 +127,7 @@ async def opened(dsn: str, directory: Path) -> AsyncIterator[Service]:
         service.gate.let_go.set()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def service(database: str, tmp_path: Path) -> AsyncIterator[Service]:
     async with opened(database, tmp_path) as one:
         yield one

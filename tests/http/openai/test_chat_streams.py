@@ -5,6 +5,8 @@ import pytest
 from tests.http.openai.asking import ask
 from tests.http.openai.conftest import Service
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 
 async def test_first_words_are_sent_when_they_are_recorded(service: Service) -> None:
     """EVENT-7: while the run goes on."""

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import openai
 import pytest
+import pytest_asyncio
 
 from tests.http.openai.asking import ask
 from tests.http.openai.conftest import Host, Service, opened
 from tests.store.proxy import Proxy, proxied
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CASES = [
     # agent, exception, status, type, code, whether the client would try again
@@ -21,15 +24,10 @@ CASES = [
 ]
 
 
-@pytest.fixture
-async def host(service: Service) -> Host:
-    return await service.open()
-
-
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("agent", "kind", "status", "type_", "code", "again"), CASES)
 async def test_a_run_without_an_answer_is_an_exception(
-    host: Host,
+    shared: Host,
     agent: str,
     kind: type[openai.APIStatusError],
     status: int,
@@ -40,7 +38,7 @@ async def test_a_run_without_an_answer_is_an_exception(
 ) -> None:
     """HTTP-1. A streamed run that fails before its first words has its status, too."""
     with pytest.raises(kind) as caught:
-        await host.ai.chat.completions.create(model=agent, messages=ask(), stream=stream)
+        await shared.ai.chat.completions.create(model=agent, messages=ask(), stream=stream)
     error, headers = caught.value, caught.value.response.headers
     assert (error.status_code, error.type, error.code) == (status, type_, code)
     assert error.param == ("model" if code == "model_not_found" else None)
@@ -51,9 +49,9 @@ async def test_a_run_without_an_answer_is_an_exception(
     assert ("retry-after" in headers) is again
 
 
-async def test_a_stream_that_breaks_off_is_raised_and_not_done(host: Host) -> None:
+async def test_a_stream_that_breaks_off_is_raised_and_not_done(shared: Host) -> None:
     """A failed stream never has a clean end."""
-    stream = await host.ai.chat.completions.create(model="cut", messages=ask(), stream=True)
+    stream = await shared.ai.chat.completions.create(model="cut", messages=ask(), stream=True)
     told: list[str] = []
 
     async def read() -> None:
@@ -65,7 +63,7 @@ async def test_a_stream_that_breaks_off_is_raised_and_not_done(host: Host) -> No
     assert "".join(told) == "This will "
     assert (caught.value.type, caught.value.code) == ("server_error", "stream_error")
     asked = {"model": "cut", "messages": ask(), "stream": True}
-    raw = (await host.http.request("POST", "/tracon/v1/chat/completions", json=asked)).body
+    raw = (await shared.http.request("POST", "/tracon/v1/chat/completions", json=asked)).body
     assert b"[DONE]" not in raw
     assert b'finish_reason":"' not in raw
 
@@ -84,8 +82,9 @@ async def test_a_run_that_is_cancelled_is_an_error_that_is_not_tried_again(servi
     assert await host.runs() == 1
 
 
-async def test_the_client_tries_again_what_may_pass(host: Host) -> None:
+async def test_the_client_tries_again_what_may_pass(service: Service) -> None:
     """503 with Retry-After: the second run gets the answer."""
+    host = await service.open()
     ai = host.ai.with_options(max_retries=1)
     completion = await ai.chat.completions.create(model="once-busy", messages=ask())
     assert completion.choices[0].message.content == "Here I am."
@@ -93,8 +92,9 @@ async def test_the_client_tries_again_what_may_pass(host: Host) -> None:
 
 
 @pytest.mark.parametrize(("agent", "runs"), [("doer", 1), ("reader", 2)])
-async def test_what_cannot_be_undone_is_not_done_again(host: Host, agent: str, runs: int) -> None:
+async def test_what_cannot_be_undone_is_not_done_again(service: Service, agent: str, runs: int) -> None:
     """A run that had done something to the world invites no other; one that only looked does."""
+    host = await service.open()
     ai = host.ai.with_options(max_retries=1)
     with pytest.raises(openai.InternalServerError):
         await ai.chat.completions.create(model=agent, messages=ask())
@@ -110,7 +110,7 @@ async def test_a_run_that_took_too_long_is_not_begun_again(service: Service) -> 
     assert await host.runs() == 1
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def proxy(database: str, tmp_path: Path) -> AsyncIterator[Proxy]:
     async with proxied(tmp_path, database) as one:
         yield one
@@ -139,9 +139,9 @@ async def test_without_the_store_the_service_is_unavailable_and_the_client_comes
         assert (await trying).choices[0].message.content == "hi"
 
 
-async def test_a_key_that_is_not_known_is_an_authentication_error(host: Host) -> None:
+async def test_a_key_that_is_not_known_is_an_authentication_error(shared: Host) -> None:
     """HTTP-4"""
-    ai = host.ai.with_options(api_key="trc_0123456789ab_" + "x" * 43)
+    ai = shared.ai.with_options(api_key="trc_0123456789ab_" + "x" * 43)
     with pytest.raises(openai.AuthenticationError) as caught:
         await ai.models.list()
     assert (caught.value.type, caught.value.code) == ("authentication_error", "unauthenticated")

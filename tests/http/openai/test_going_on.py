@@ -6,10 +6,16 @@ from typing import Any
 
 import openai
 import pytest
+import pytest_asyncio
 from openai.types.responses import Response
 
-from tests.http.openai.conftest import Host, Service
+from app.db.embedded import EmbeddedPostgres
+from tests.conftest import TEMPLATE, cloned
+from tests.http.openai.conftest import Host, Service, opened
+from tests.upstream.attempts import AttemptLog
 from tests.upstream.server import Upstream
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ANSWER = "Hello there you."
 
@@ -56,15 +62,26 @@ async def talk_of(service: Service, upstream: Upstream, **sections: Any) -> Talk
     return Talk(host, upstream)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def upstream() -> AsyncIterator[Upstream]:
     async with Upstream() as one:
         yield one
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def one_host(
+    postgres: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory, upstream: Upstream
+) -> AsyncIterator[Talk]:
+    async for dsn in cloned(postgres, TEMPLATE):
+        async with opened(dsn, tmp_path_factory.mktemp("host")) as service:
+            yield await talk_of(service, upstream)
+
+
 @pytest.fixture
-async def talk(service: Service, upstream: Upstream) -> Talk:
-    return await talk_of(service, upstream)
+def talk(one_host: Talk, upstream: Upstream) -> Talk:
+    """The upstream has forgotten what others said to it."""
+    upstream.log = AttemptLog()
+    return one_host
 
 
 async def test_a_response_goes_on_from_the_one_before(talk: Talk) -> None:
@@ -94,6 +111,7 @@ async def test_two_responses_that_go_on_from_the_same_know_nothing_of_each_other
 async def test_nor_do_those_that_go_on_at_the_same_time(
     service: Service, upstream: Upstream, concurrency: str
 ) -> None:
+    upstream.log = AttemptLog()
     talk = await talk_of(service, upstream, sessions={"concurrency": concurrency})
     first = await talk.say("one", await talk.say("zero"))
     names = ("a", "b", "c", "d")
@@ -115,6 +133,7 @@ async def test_one_line_of_responses_is_one_session(talk: Talk) -> None:
 
 
 async def test_any_host_goes_on_from_a_response_of_any_other(service: Service, upstream: Upstream) -> None:
+    upstream.log = AttemptLog()
     talk, other = await talk_of(service, upstream), await talk_of(service, upstream)
     second = await other.say("two", await talk.say("one"))
     await talk.say("three", second)
@@ -146,6 +165,7 @@ async def test_there_is_no_going_on_from_what_is_not_there(talk: Talk) -> None:
 
 async def test_there_is_no_going_on_from_what_has_no_end(service: Service, upstream: Upstream) -> None:
     """And the client does not try that again."""
+    upstream.log = AttemptLog()
     talk = await talk_of(service, upstream)
     ai = talk.ai.with_options(max_retries=2)
     stream = await ai.responses.create(model="gated", input="one", stream=True)
@@ -195,10 +215,10 @@ async def test_a_conversation_that_is_empty_has_no_items(talk: Talk) -> None:
 
 
 async def test_a_session_of_the_other_api_is_a_conversation(talk: Talk) -> None:
-    await talk.host.http.run("parrot", "one", session_id="s")
-    await talk.say("two", conversation="s")
+    await talk.host.http.run("parrot", "one", session_id="other")
+    await talk.say("two", conversation="other")
     assert talk.told("two") == turns("one", "two")
-    assert (await talk.ai.conversations.retrieve("s")).metadata == {}
+    assert (await talk.ai.conversations.retrieve("other")).metadata == {}
 
 
 async def test_who_goes_on_from_a_response_of_a_conversation_does_not_add_to_it(talk: Talk) -> None:

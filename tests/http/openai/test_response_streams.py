@@ -8,6 +8,8 @@ import pytest
 
 from tests.http.openai.conftest import Host, Service
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 STORY = [
     "response.created",
     "response.in_progress",
@@ -19,11 +21,6 @@ STORY = [
     "response.output_item.done",
     "response.completed",
 ]
-
-
-@pytest.fixture
-async def host(service: Service) -> Host:
-    return await service.open()
 
 
 async def told(host: Host, response_id: str, after: int | None = None) -> list[Any]:
@@ -44,8 +41,8 @@ def kinds(events: list[Any]) -> list[str]:
     return [kind for place, kind in enumerate(types) if place == 0 or types[place - 1] != kind]
 
 
-async def test_events_come_in_the_order_of_a_responses_life(host: Host) -> None:
-    events = await streamed(host, "story")
+async def test_events_come_in_the_order_of_a_responses_life(shared: Host) -> None:
+    events = await streamed(shared, "story")
     assert kinds(events) == STORY
     assert [event.sequence_number for event in events] == list(range(len(events)))
     assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == (
@@ -53,12 +50,12 @@ async def test_events_come_in_the_order_of_a_responses_life(host: Host) -> None:
     )
     created, last = events[0].response, events[-1].response
     assert (created.status, created.output, created.usage) == ("in_progress", [], None)
-    assert await host.ai.responses.retrieve(last.id) == last
+    assert await shared.ai.responses.retrieve(last.id) == last
     assert last.output[0].id == next(event.item_id for event in events if "delta" in event.type)
 
 
-async def test_the_clients_own_account_of_the_stream_is_the_response(host: Host) -> None:
-    async with host.ai.responses.stream(model="helper", input="Well?") as stream:
+async def test_the_clients_own_account_of_the_stream_is_the_response(shared: Host) -> None:
+    async with shared.ai.responses.stream(model="helper", input="Well?") as stream:
         events = [event async for event in stream]
         final = await stream.get_final_response()
     output: list[Any] = final.output
@@ -118,8 +115,8 @@ async def test_a_stream_that_fails_ends_with_that(service: Service, deltas: str)
     assert (again.type, again.response.error) == (last.type, last.response.error)
 
 
-async def test_what_was_said_before_the_failure_is_incomplete(host: Host) -> None:
-    [*_, last] = await streamed(host, "cut")
+async def test_what_was_said_before_the_failure_is_incomplete(shared: Host) -> None:
+    [*_, last] = await streamed(shared, "cut")
     [message] = last.response.output
     assert (message.status, message.content[0].text) == ("incomplete", "This will ")
 
@@ -128,25 +125,25 @@ async def test_what_was_said_before_the_failure_is_incomplete(host: Host) -> Non
     ("model", "reason", "more"),
     [("endless", "max_output_tokens", {"max_output_tokens": 3}), ("filtered", "content_filter", {})],
 )
-async def test_a_stream_that_ends_early_says_so(host: Host, model: str, reason: str, more: Any) -> None:
-    last = (await streamed(host, model, **more))[-1]
+async def test_a_stream_that_ends_early_says_so(shared: Host, model: str, reason: str, more: Any) -> None:
+    last = (await streamed(shared, model, **more))[-1]
     assert last.type == "response.incomplete"
     assert last.response.incomplete_details.reason == reason
 
 
-async def test_a_stream_in_a_form_says_nothing_that_does_not_have_it(host: Host) -> None:
+async def test_a_stream_in_a_form_says_nothing_that_does_not_have_it(shared: Host) -> None:
     """CHAIN-9"""
     schema = {"type": "object", "required": ["city"]}
     format_ = {"type": "json_schema", "name": "weather", "schema": schema}
-    events = await streamed(host, "corrected", text={"format": format_})
+    events = await streamed(shared, "corrected", text={"format": format_})
     [delta] = [event.delta for event in events if event.type == "response.output_text.delta"]
     assert delta == '{"city": "Oslo", "degrees": 4}'
     assert kinds(events) == STORY
 
 
-async def test_an_unstreamed_response_can_be_watched_afterwards(host: Host) -> None:
-    response = await host.ai.responses.create(model="helper", input="Well?")
-    events = await told(host, response.id)
+async def test_an_unstreamed_response_can_be_watched_afterwards(shared: Host) -> None:
+    response = await shared.ai.responses.create(model="helper", input="Well?")
+    events = await told(shared, response.id)
     assert kinds(events) == [*STORY[:2], *STORY[2:-1] * 2, STORY[-1]]
     assert events[-1].response == response
 
@@ -166,23 +163,23 @@ async def test_a_response_under_way_can_be_cancelled(service: Service) -> None:
     assert (last.type, last.response.status) == ("response.failed", "cancelled")
 
 
-async def test_a_response_that_has_ended_cannot_be_cancelled(host: Host) -> None:
+async def test_a_response_that_has_ended_cannot_be_cancelled(shared: Host) -> None:
     """CANCEL-1: and the client does not try that again."""
-    response = await host.ai.responses.create(model="echo", input="hi")
+    response = await shared.ai.responses.create(model="echo", input="hi")
     with pytest.raises(openai.ConflictError) as caught:
-        await host.ai.responses.cancel(response.id)
+        await shared.ai.responses.cancel(response.id)
     assert caught.value.code == "run_already_ended"
     assert caught.value.response.headers["x-should-retry"] == "false"
 
 
-async def test_a_place_that_is_none_is_refused(host: Host) -> None:
-    response = await host.ai.responses.create(model="echo", input="hi")
+async def test_a_place_that_is_none_is_refused(shared: Host) -> None:
+    response = await shared.ai.responses.create(model="echo", input="hi")
     for query in ("stream=1&starting_after=-1", "stream=1&starting_after=x", "stream=maybe", "after=1"):
-        answer = await host.http.get(f"/tracon/v1/responses/{response.id}?{query}")
+        answer = await shared.http.get(f"/tracon/v1/responses/{response.id}?{query}")
         assert (answer.status, answer.body["error"]["type"]) == (400, "invalid_request_error"), query
 
 
-async def test_fields_that_are_asked_for_again_are_taken(host: Host) -> None:
-    response = await host.ai.responses.create(model="echo", input="hi")
+async def test_fields_that_are_asked_for_again_are_taken(shared: Host) -> None:
+    response = await shared.ai.responses.create(model="echo", input="hi")
     include: Any = ["reasoning.encrypted_content", "message.output_text.logprobs"]
-    assert await host.ai.responses.retrieve(response.id, include=include) == response
+    assert await shared.ai.responses.retrieve(response.id, include=include) == response
