@@ -31,8 +31,14 @@ class Client:
     """Without a key, it does not repeat a submission of which it does not know what became."""
 
     def __init__(
-        self, submission: Submission, hosts: Sequence[Host], session: ClientSession, received: Received
+        self,
+        submission: Submission,
+        hosts: Sequence[Host],
+        session: ClientSession,
+        received: Received,
+        over: asyncio.Event,
     ) -> None:
+        """Once it is `over`, nothing is under way any more that would be worth waiting for."""
         self._submission = submission
         self._hosts = hosts
         self._session = session
@@ -41,7 +47,8 @@ class Client:
         self._hang_ups = list(submission.hangs_up_after)
         self._run_id: UUID | None = None
         self._seen = 0
-        self._over = False
+        self._ended = False
+        self._over = over
 
     async def run(self) -> None:
         """To the end of the submission, or to where nothing more can be learnt."""
@@ -93,7 +100,7 @@ class Client:
                     body = await response.read()
                     if self._keep(response, body):
                         replays -= 1
-                    elif response.status not in (409, 503):
+                    elif response.status not in (409, 503) or self._over.is_set():
                         return
             except _BROKEN:
                 pass
@@ -147,7 +154,7 @@ class Client:
     # --- watching
 
     async def _watch_to_the_end(self) -> None:
-        while self._run_id and not self._over:
+        while self._run_id and not self._ended:
             self._turn += 1
             headers = {"Accept": "text/event-stream"}
             if self._seen:
@@ -166,13 +173,13 @@ class Client:
                         return
             except (*_BROKEN, HungUp):
                 pass
-            if not self._over:
+            if not self._ended:
                 await asyncio.sleep(_PAUSE_S)
 
     async def _read(self, response: ClientResponse) -> None:
         """Frames until the stream ends; each must be the one that follows what was seen."""
         patience = self._hang_ups.pop(0) if self._hang_ups else None
-        while not self._over:
+        while not self._ended:
             frame = await response.content.readuntil(b"\n\n")
             if not frame.endswith(b"\n\n"):
                 return  # the stream is over, and what was cut off in the middle of it is no frame
@@ -191,7 +198,7 @@ class Client:
             self._received.complain("streams", what, self._run_id)
         self._seen = number
         self._received.frame(self._run_id, frame)
-        self._over = fields["event"] in ("RunCompleted", "RunFailed", "RunCancelled")
+        self._ended = fields["event"] in ("RunCompleted", "RunFailed", "RunCancelled")
 
     # --- cancelling
 

@@ -22,6 +22,8 @@ _OUTAGE = re.compile(
     r"StoreUnavailable|Connection\w*Error|CannotConnectNow|\w*ShutdownError|TimeoutError|InterfaceError|InternalClientError"
 )
 
+_GIVES_UP_STARTING = b"tracon: Postgres is not available"
+
 _RAISED = re.compile(r"^(?!Traceback|DETAIL|HINT)[A-Za-z_][\w.]*(?=:|$)", re.MULTILINE)
 
 RUN_ENDS = (RunCompleted, RunFailed, RunCancelled)
@@ -160,7 +162,7 @@ def _is_defect(line: bytes) -> bool:
     try:
         said = json.loads(line)
     except ValueError:
-        return bool(line.strip())
+        return bool(line.strip()) and not line.startswith(_GIVES_UP_STARTING)
     if said["level"] not in ("ERROR", "CRITICAL") or "exc_info" not in said:
         return False
     cause = _RAISED.findall(str(said["exc_info"]))[-1:]

@@ -12,7 +12,7 @@ from ops.chaos.client import Client
 from ops.chaos.host import Host
 from ops.chaos.oracle.kills import Rehearsal, Verdict, verdicts
 from ops.chaos.plan import Plan, PlannedCall
-from ops.chaos.trial import World, open_runs, scratch, stop, world
+from ops.chaos.trial import World, no_open_runs, scratch, stop, world
 from ops.chaos.workload import Submission, Way
 
 POINTS: tuple[str, ...] = get_args(FaultPoint)
@@ -20,17 +20,16 @@ POINTS: tuple[str, ...] = get_args(FaultPoint)
 _ORPHAN_S = 1.0
 _SETTLING_S = 30.0
 _LAST_BREATH_S = 0.5
-_POLL_S = 0.1
 _PERIODIC = {"heartbeat.before": 4, "heartbeat.after": 4, "lease.renew.before": 1, "lease.renew.after": 1}
 """Points that a host passes for ever, and how many times of them are rehearsed."""
 
 
-def plan(number: int) -> Plan:
+def plan(number: int, *, pace_ms: int) -> Plan:
     """A read, a destructive and an external call, one after the other, then an answer."""
     calls = [
         PlannedCall(tool=tool, order=f"{number}-{tool}", for_ms=30) for tool in ("look", "refund", "notify")
     ]
-    return Plan(number=number, steps=tuple((call,) for call in calls), words=5, pace_ms=20)
+    return Plan(number=number, steps=tuple((call,) for call in calls), words=5, pace_ms=pace_ms)
 
 
 class Stage:
@@ -54,8 +53,7 @@ class Stage:
     async def settled(self) -> None:
         """Wait until what was left behind is closed and gone on with."""
         async with asyncio.timeout(_SETTLING_S):
-            while await open_runs(self._built):  # noqa: ASYNC110 - the log has no event for it
-                await asyncio.sleep(_POLL_S)
+            await no_open_runs(self._built)
 
     async def _take(self, points: Iterator[str], victim: Host, nths: Sequence[int]) -> None:
         for point in points:
@@ -69,7 +67,7 @@ class Stage:
         rehearsal = Rehearsal(point=point, nth=nth, plan=self._plans)
         await victim.start(fault=f"{point}:{nth}")
         ended = asyncio.create_task(victim.ended())
-        watching = asyncio.create_task(self._submit(rehearsal.plan, victim))
+        watching = asyncio.create_task(self._submit(rehearsal, victim))
         await asyncio.wait(
             {ended} if point in _PERIODIC else {ended, watching}, return_when=asyncio.FIRST_COMPLETED
         )
@@ -83,13 +81,14 @@ class Stage:
         await asyncio.gather(ended, watching)
         return died
 
-    async def _submit(self, number: int, victim: Host) -> None:
+    async def _submit(self, rehearsal: Rehearsal, victim: Host) -> None:
+        number, pace_ms = rehearsal.plan, 150 if rehearsal.point in _PERIODIC else 20
         submission = Submission(
-            at_s=0, way=Way.STREAM, plan=plan(number), session_id=f"kill-{number}", host=0
+            at_s=0, way=Way.STREAM, plan=plan(number, pace_ms=pace_ms), session_id=f"kill-{number}", host=0
         )
         self.submissions[number] = submission
         hosts = [victim, self._survivor]
-        await Client(submission, hosts, self._session, self._built.received).run()
+        await Client(submission, hosts, self._session, self._built.received, asyncio.Event()).run()
 
 
 async def run(points: Sequence[str] = POINTS, nths: Sequence[int] = (), *, victims: int = 2) -> list[Verdict]:
@@ -111,4 +110,5 @@ async def _run(folder: Path, points: Sequence[str], nths: Sequence[int], victims
         await stage.settled()
         await stop(built.hosts)
         evidence = await built.evidence(stage.submissions.values())
-        return verdicts(stage.rehearsed, evidence, built.settings)
+        in_order = sorted(stage.rehearsed, key=lambda each: (points.index(each.point), each.nth))
+        return verdicts(in_order, evidence, built.settings)

@@ -50,8 +50,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_in(text: str) -> Plan | None:
-    """The plan that a message carries, if it carries one."""
-    return msgspec.json.decode(text.removeprefix(_MARK), type=Plan) if text.startswith(_MARK) else None
+    """The plan that a message carries, if it carries one; the last one, where a wire has joined messages."""
+    _, mark, plan = text.rpartition(_MARK)
+    return msgspec.json.decode(plan, type=Plan) if mark else None
 
 
 def turn_of(messages: Sequence[Mapping[str, Any]]) -> tuple[Plan, int]:

@@ -33,7 +33,8 @@ from ops.chaos.workload import Submission, Way, submissions
 
 log = logging.getLogger(__name__)
 
-_POLL_S = 0.25
+_POLL_S = 0.1
+_QUIET_POLLS = 8
 _LAST_WORD_S = 15.0
 _MARGIN_S = 180.0
 
@@ -117,12 +118,15 @@ async def _run(options: Options, built: World) -> Outcome:
         ClientSession(connector=TCPConnector(limit=0, force_close=True)) as session,
         asyncio.TaskGroup() as tasks,
     ):
-        clients = tasks.create_task(_clients(wanted, built, session))
+        over = asyncio.Event()
+        clients = tasks.create_task(_clients(wanted, built, session, over))
         await asyncio.gather(injector.follow(schedule), asyncio.sleep(options.seconds))
         await asyncio.gather(*(host.bring_up() for host in built.hosts if not host.up))
         put_right = time.monotonic()
         await _until_settled(built, clients)
         settled_s = time.monotonic() - put_right
+        over.set()
+        await _last_word(clients)
     await stop(built.hosts)
     evidence = await built.evidence(wanted)
     violations = audit(evidence, built.settings)
@@ -165,26 +169,32 @@ async def _place(stack: AsyncExitStack, number: int, folder: Path, config: Path,
     return host
 
 
-async def _clients(wanted: Sequence[Submission], built: World, session: ClientSession) -> None:
+async def _clients(
+    wanted: Sequence[Submission], built: World, session: ClientSession, over: asyncio.Event
+) -> None:
     """Each comes at its time."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     async with asyncio.TaskGroup() as tasks:
         for submission in wanted:
             await asyncio.sleep(began + submission.at_s - loop.time())
-            tasks.create_task(Client(submission, built.hosts, session, built.received).run())
+            tasks.create_task(Client(submission, built.hosts, session, built.received, over).run())
 
 
 async def _until_settled(built: World, clients: asyncio.Task[None]) -> None:
-    """Until every run has ended and every client has learnt it, or until that should long have been so."""
-    waits = acts(built.settings, "run_reconciliation")
+    """Until every run has ended, or until that should long have been so."""
     try:
         async with asyncio.timeout(settling_s(built.settings)):
-            await asyncio.wait({clients}) if not waits else None
-            while waits and await open_runs(built):  # noqa: ASYNC110 - the log has no event for it
-                await asyncio.sleep(_POLL_S)
+            if acts(built.settings, "run_reconciliation"):
+                await no_open_runs(built)
+            else:
+                await asyncio.wait({clients})
     except TimeoutError:
         log.warning("not settled in time")
+
+
+async def _last_word(clients: asyncio.Task[None]) -> None:
+    """Until every client has learnt what became of its run."""
     try:
         async with asyncio.timeout(_LAST_WORD_S):
             await asyncio.wait({clients})
@@ -193,8 +203,15 @@ async def _until_settled(built: World, clients: asyncio.Task[None]) -> None:
         clients.cancel()
 
 
-async def open_runs(built: World) -> int:
-    """How many have no end in the log yet. A run that is continued has one that may not have begun."""
+async def no_open_runs(built: World) -> None:
+    """Return when there have been none for a while: between a run's end and its continuation is a moment."""
+    quiet = 0
+    while quiet < _QUIET_POLLS:
+        quiet = quiet + 1 if await _open_runs(built) == 0 else 0
+        await asyncio.sleep(_POLL_S)
+
+
+async def _open_runs(built: World) -> int:
     open_runs: int = await built.pool.fetchval(
         "SELECT count(*) FROM stored_events AS created WHERE topic = 'run.created.v1' AND NOT EXISTS ("
         " SELECT FROM stored_events AS ended WHERE ended.originator_id = created.originator_id"
