@@ -3,22 +3,33 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
+import msgspec
 import pytest
 
+from app.db.pool import database_time
 from app.identity import new_run_id
 from app.main import Host
-from app.store.event_log import Change
+from app.settings import SessionsSettings
+from app.store.event_log import Change, EventLog
+from app.store.stream_writer import StreamWriter
+from app.supervision.live_run import LiveRun
 from app.supervision.runs import Runs
-from app.supervision.session_turns import SessionBusy
+from app.supervision.session_turns import SessionBusy, SessionTurns
+from app.supervision.turn_wait import TurnWait
 from app.tools.tool import Tool
 from domain import events as e
 from domain.commands import FailRun
 from domain.failure import ErrorClass, RunError
 from domain.ids import DEFAULT_TENANT, RunId, Version, run_stream, session_stream
-from domain.messages import UserMessage
-from domain.run import RunStatus
+from domain.messages import UserMessage, flaw_in
+from domain.queueing import QueueSpec
+from domain.run import RunStatus, fold
+from domain.session import Session
 from tests.domain.facts import CREATED, DEFINITION
 from tests.hosts import OpenHost, follow, kinds, only, scripted, start
 from tests.store.proxy import Proxy, proxied
@@ -250,3 +261,93 @@ async def test_a_waiting_run_outlasts_a_short_outage(host_of: OpenHost, proxy: P
     await follow(host, first)
     await proxy.accept()
     assert kinds(await follow(host, second))[-1] == "RunCompleted"
+
+
+async def test_a_queued_run_waits_for_its_session_when_a_worker_has_taken_it(host_of: OpenHost) -> None:
+    """JOB-1: it was accepted, so it is not refused, and it waits in its worker's hands."""
+    gate = Gate()
+    host = await host_of(settings("reject"), tools=gate.tools)
+    first = await start(host, "gated", session_id="s")
+    await gate.reached.wait()
+    second = await start(host, "echo", session_id="s", queue=QueueSpec())
+    await queued(host, second)
+    gate.let_go.set()
+    assert kinds(await follow(host, second))[-1] == "RunCompleted"
+    turns = await conversation(host)
+    assert [turn.run_id for turn in only(turns, e.SessionTurnAdded)] == [first, second]
+
+
+async def test_a_cancelled_session_goes_on_with_the_next_run(host_of: OpenHost) -> None:
+    """CANCEL-3 (C55): the call that was interrupted has a synthetic result, and the next model reads on."""
+    gate = Gate()
+    host = await host_of(settings(), tools=gate.tools)
+    first = await start(host, "gated", "one", session_id="s")
+    await gate.reached.wait()
+    await host.services.runs.cancel(DEFAULT_TENANT, first)
+    seen = await follow(host, await start(host, "echo", "two", session_id="s"))
+    assert [end.answer for end in only(seen, e.RunCompleted)] == ["two"]
+    [cut, whole] = only(await conversation(host), e.SessionTurnAdded)
+    assert [type(message).__name__ for message in cut.messages] == [
+        "UserMessage",
+        "AssistantMessage",
+        "ToolMessage",
+    ]
+    assert flaw_in((*cut.messages, *whole.messages)) is None
+
+
+class HeldAppends:
+    """The log, with every append held until the test lets it go."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self.under_way = asyncio.Event()
+        self.let_go = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def append(self, *changes: Change, patience_s: float = 0.0) -> list[e.Recorded[e.Event]]:
+        self.under_way.set()
+        await self.let_go.wait()
+        return await self._log.append(*changes, patience_s=patience_s)
+
+
+async def test_a_run_that_is_interrupted_while_it_begins_knows_whether_it_has_begun(
+    host_of: OpenHost,
+) -> None:
+    """CANCEL-3: a cancelled append may be stored, and who ends the run has to write behind it."""
+    host = await host_of(settings(), tools=Gate().tools)
+    held = HeldAppends(host.services.log)
+    created = msgspec.structs.replace(CREATED, tenant=DEFAULT_TENANT, session_id="s")
+    run_id = new_run_id()
+    await host.services.log.append(
+        Change(stream_id=run_stream(run_id), expected=Version(0), tenant=DEFAULT_TENANT, events=(created,))
+    )
+    live = LiveRun(fold(run_id, [created]), Session(), partial(pen_of, host, run_id), datetime.now(UTC))
+    wait = TurnWait(cast(EventLog, held), turns_on(host), live, created, 1.0)
+    beginning = asyncio.create_task(wait.over("host-1", DEFINITION))
+    await held.under_way.wait()
+    beginning.cancel()
+    held.let_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await beginning
+    assert live.run.status is RunStatus.RUNNING
+    assert kinds(await host.services.log.read_stream(run_stream(run_id))) == ["RunCreated", "RunStarted"]
+
+
+def pen_of(host: Host, run_id: RunId, version: Version) -> StreamWriter:
+    return StreamWriter(host.services.log, run_stream(run_id), version=version)
+
+
+def turns_on(host: Host) -> SessionTurns:
+    async def never(run_id: RunId, error: RunError) -> None:
+        raise AssertionError(f"run {run_id} was closed: {error}")
+
+    return SessionTurns(
+        host.services.log,
+        SessionsSettings(),
+        now=partial(database_time, host.services.pool),
+        close=never,
+        limit_s=60.0,
+        continues=False,
+    )
