@@ -12,7 +12,7 @@ import msgspec
 from app.db.errors import StoreUnavailable
 from app.idempotency.answer import Answer, Form
 from app.idempotency.keys import Keys, change_by
-from app.idempotency.settling import Settling
+from app.idempotency.settling import Made, Settling
 from app.identity import new_run_id
 from app.metrics import Metrics
 from app.settings import IdempotencySettings
@@ -163,17 +163,21 @@ class Idempotency:
         try:
             if not use.form.at_once:
                 await self._until_end(run_id)
-            settled = await self._settling.settle(use.tenant, use.request.key)
+            settled = await self._settling.settle(use.tenant, use.request.key, of=run_id)
         except (StoreUnavailable, asyncio.CancelledError):
             raise  # the run is not over for that, and its answer will be there
         except Exception:
             await self._let_go(use, run_id)
             raise
-        if settled.answer is not None and settled.run_id is not None:
-            return Outcome(answer=settled.answer, run_id=settled.run_id, events=settled.events)
-        if completed := answer_to(settled.key, use.request):  # somebody else was quicker to settle it
-            return Outcome(answer=Answer.kept_in(completed), run_id=completed.run_id)
-        raise KeyNotHeld  # an operator released it meanwhile
+        made = settled.made or await self._of_others(settled.key, use, run_id)
+        return Outcome(answer=made.answer, run_id=made.run_id, events=made.events)
+
+    async def _of_others(self, key: Key, use: Use, run_id: RunId) -> Made:
+        """Another host was quicker, or an operator decided otherwise: then it is told all the same."""
+        ours = key.reserved is not None and key.reserved.run_id == run_id
+        if ours and (completed := answer_to(key, use.request)):
+            return Made(answer=Answer.kept_in(completed), run_id=completed.run_id)
+        return await self._settling.made(use.form, run_id)
 
     async def _until_end(self, run_id: RunId) -> None:
         async with aclosing(self._log.follow(run_stream(run_id), 0)) as batches:

@@ -17,13 +17,20 @@ _REASON = {RunStatus.FAILED: "run_failed", RunStatus.CANCELLED: "run_cancelled"}
 
 
 @dataclass(frozen=True, kw_only=True)
+class Made:
+    """An answer, the run that it is of, and that run's events where it was made from them just now."""
+
+    answer: Answer
+    run_id: RunId
+    events: Sequence[Recorded[RunEvent]] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settled:
-    """A key as it is now. `answer` is that of the run that settled it just now, kept or not."""
+    """A key as it is now, and the answer that settled it just now, kept or not."""
 
     key: Key
-    answer: Answer | None = None
-    run_id: RunId | None = None
-    events: Sequence[Recorded[RunEvent]] = ()
+    made: Made | None = None
 
 
 class Settling:
@@ -35,25 +42,35 @@ class Settling:
         self._forms = forms
         self._continues = continues
 
-    async def settle(self, tenant: str, name: str) -> Settled:
-        """Raise StoreUnavailable; then it is as it was."""
+    async def settle(self, tenant: str, name: str, *, of: RunId | None = None) -> Settled:
+        """`of`: only if it is still this run's submission that has the key. Raise StoreUnavailable."""
         while True:
             key = await self._keys.load(tenant, name)
             reserved = key.reserved
-            if reserved is None or key.completed is not None or reserved.form not in self._forms:
+            if reserved is None or key.completed is not None or of not in (None, reserved.run_id):
+                return Settled(key=key)
+            form = self._forms.get(reserved.form)
+            if form is None:
                 return Settled(key=key)  # a form that only a newer build knows is for a newer build to make
             chain = await chain_from(self._runs, reserved.run_id)
-            form = self._forms[reserved.form]
             state = ChainState.ANSWERED if form.at_once else state_of(chain.runs, continues=self._continues)
             if state in (ChainState.OPEN, ChainState.UNCERTAIN):
                 return Settled(key=key)
-            answer = form.render(chain.last)
-            command = _command(reserved, chain, answer if state is ChainState.ANSWERED else None)
+            made = _made(form, chain)
+            command = _command(reserved, chain, made.answer if state is ChainState.ANSWERED else None)
             try:
                 key = await self._keys.execute(key, tenant, name, command)
             except VersionConflict:
                 continue  # somebody else was first, and their word stands
-            return Settled(key=key, answer=answer, run_id=chain.runs[-1].id, events=chain.last)
+            return Settled(key=key, made=made)
+
+    async def made(self, form: Form, run_id: RunId) -> Made:
+        """What the submission with this run has come to, whoever has its key now."""
+        return _made(form, await chain_from(self._runs, run_id))
+
+
+def _made(form: Form, chain: Chain) -> Made:
+    return Made(answer=form.render(chain.last), run_id=chain.runs[-1].id, events=chain.last)
 
 
 def _command(reserved: IdempotencyKeyReserved, chain: Chain, answer: Answer | None) -> KeyCommand:
