@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from domain import events as e
+from domain.failure import FailureKind
 from domain.messages import Usage
 from projections.base import BrokenStream, Fact
 from projections.values import added, storable
@@ -89,7 +90,7 @@ class Tally:
                 self._note(recorded, started=True)
             case e.ModelReplied() as replied:
                 self._reply(recorded, replied)
-            case e.ModelCallFailed() as call:
+            case e.ModelCallFailed() as call if call.failure.kind is not FailureKind.CIRCUIT_OPEN:
                 self._calls(recorded, call.provider, call.model, "").failed_calls += 1
             case e.ToolInvoking(call_id=call_id):
                 self._note(recorded, calling=(*self._run(recorded).calling, storable(call_id)))
