@@ -10,6 +10,7 @@ import asyncpg
 
 from app.clock import elapsed_s
 from app.db.errors import DatabaseError
+from app.db.impatience import answered_within
 from app.db.pool import translated
 from app.faults import fault_point
 from app.metrics import Metrics
@@ -171,6 +172,7 @@ class Singleton:
 
     async def _ask(self, name: str, *arguments: object, within_s: float) -> list[asyncpg.Record]:
         with translated():
-            async with asyncio.timeout(within_s):  # for a connection from the pool too
-                rows: list[asyncpg.Record] = await self._pool.fetch(sql(name), *arguments)
+            rows: list[asyncpg.Record] = await answered_within(
+                within_s, self._pool.fetch(sql(name), *arguments)
+            )
         return rows
