@@ -1,6 +1,7 @@
 """A run whose host died goes on elsewhere, and what was done is not done again (CONT)."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -283,3 +284,25 @@ async def test_a_place_that_nobody_takes_is_kept_for_a_while_only(
     await die(host)
     await Runs(other.services.log).execute(run_id, FailRun(error=GONE))
     assert kinds(await follow(other, second))[-1] == "RunCompleted"
+
+
+QUICKLY = 'heartbeat_interval = "50ms"\norphan_threshold = "2s"\nscan_interval = "50ms"\n'
+
+
+async def test_when_a_host_stops_another_finds_its_run_and_goes_on(host_of: OpenHost) -> None:
+    """RECON-2, CONT-1: from the heartbeat to the continued run's answer, with nobody's help."""
+    world = World()
+    watchful = "[run_reconciliation]\n" + QUICKLY
+
+    def quick(toml: str) -> str:
+        return toml.replace("[run_reconciliation]\n", watchful)
+
+    async with AsyncExitStack() as doomed:
+        first = world.tools("first", *TOOLS)
+        host = await host_of(quick(settings(STEPS, silent_after=2)), tools=first, within=doomed)
+        run_id = await start(host, "a", session_id="s")
+        await silent(host, run_id, 2)
+    other = await host_of(quick(settings(STEPS)), tools=world.tools("second", *TOOLS))
+    await follow(other, run_id, e.RunContinued)
+    assert kinds(await follow(other, await successor(other, run_id)))[-1] == "RunCompleted"
+    assert world.ran() == ONCE
