@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from app.http.openai.keys import COMPLETION, RESPONSE
+from app.http.openai.keys import COMPLETION, QUEUED_RESPONSE, RESPONSE
 from app.http.outcomes import RUN
 from app.http.queued import accepted
 from app.idempotency.answer import Form
@@ -13,4 +13,4 @@ def forms(prefix: str) -> Mapping[str, Form]:
 
     The prefix is that of the service's paths, some of which an answer may name.
     """
-    return {form.name: form for form in (RUN, COMPLETION, RESPONSE, accepted(prefix))}
+    return {form.name: form for form in (RUN, COMPLETION, RESPONSE, QUEUED_RESPONSE, accepted(prefix))}

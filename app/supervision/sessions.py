@@ -52,16 +52,17 @@ def opening(tenant: str, opened: SessionOpened) -> Change:
     return Change(stream_id=stream_id, expected=Version(0), tenant=tenant, events=(opened,))
 
 
-async def place_after(log: EventLog, tenant: str, run: Run) -> Place:
+async def place_after(log: EventLog, tenant: str, run: Run, *, alone: bool = False) -> Place:
     """Where to go on from the end of a run, with just what that run knew.
 
     Runs that go on from one another share a session for as long as they make one line. Where two go on from
-    the same run, the second gets a session of its own, which begins with a copy of the history.
+    the same run, the second gets a session of its own, which begins with a copy of the history; with `alone`,
+    the first does too.
     """
     session_id = run.created.session_id if run.created else None
     events = [] if session_id is None else await read_session(log, tenant, session_id)
     history = history_after(run, events)
-    if history is None and session_id is not None and session_id.startswith(_THREAD):
+    if history is None and session_id is not None and session_id.startswith(_THREAD) and not alone:
         return Place(session_id=session_id, version=Version(len(events)))
     messages = fold(events).messages if history is None else history
     opened = SessionOpened(session_id=f"{_THREAD}{uuid4().hex}", messages=messages, continues_run_id=run.id)

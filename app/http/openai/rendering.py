@@ -12,6 +12,9 @@ from app.store.feed import Frame
 from domain.events import RunCompleted
 from domain.ids import RunId
 
+QUEUED = f"{response_request.API}.queued"
+"""A response in the background, at once."""
+
 
 def completion(run: RunSoFar) -> Rendered:
     """A chat completion, or the error that the run ended with."""
@@ -30,8 +33,18 @@ def response(so_far: ResponseSoFar) -> Rendered:
 
 
 def render(run_id: RunId, frames: Iterable[Frame], *, api: str) -> Rendered:
-    """The answer in the words of the API that took the submission (`Origin.api`), from all of its events."""
+    """The answer in the words of the API that took the submission (`Origin.api`), from all of its events.
+
+    `QUEUED` is the one to who does not wait for them.
+    """
     return _RENDERERS[api](run_id, frames)
+
+
+def _queued(run_id: RunId, frames: Iterable[Frame]) -> Rendered:
+    """As it was when it was recorded, whatever it has come to since."""
+    so_far = ResponseSoFar(run_id)
+    so_far.see(next(iter(frames)))
+    return rendered(so_far.response)
 
 
 def _completion(run_id: RunId, frames: Iterable[Frame]) -> Rendered:
@@ -51,4 +64,5 @@ def _response(run_id: RunId, frames: Iterable[Frame]) -> Rendered:
 _RENDERERS: Mapping[str, Callable[[RunId, Iterable[Frame]], Rendered]] = {
     chat_request.API: _completion,
     response_request.API: _response,
+    QUEUED: _queued,
 }

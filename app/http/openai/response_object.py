@@ -90,6 +90,7 @@ class ResponseEcho(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """What of the request its response says again. It is on record with the run."""
 
     store: bool = True
+    background: bool = False
     metadata: dict[str, str] = {}
     previous_response_id: str | None = None
     conversation: ConversationRef | None = None
@@ -124,13 +125,13 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True):
     previous_response_id: str | None
     conversation: ConversationRef | None
     store: bool
+    background: bool
     metadata: dict[str, str]
     text: TextConfig
     truncation: str
     user: str | None
     safety_identifier: str | None
     prompt_cache_key: str | None
-    background: bool = False
     service_tier: str = "default"
     reasoning: Any = None
     tools: tuple[()] = ()

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from app.http.bodies import Body
-from app.http.errors import NotWired
+from app.http.bodies import Body, QueueBody
 from app.http.openai.asked import (
     Metadata,
     Probability,
@@ -19,6 +18,7 @@ from app.http.openai.asked import (
 from app.http.openai.refusing import TOOLS_ARE_HERE, NotTaken, check_all, wrong
 from app.http.openai.response_items import Input, messages_of
 from app.http.openai.response_object import ConversationRef, ResponseEcho, TextConfig
+from app.settings import AsyncRunSettings
 from app.supervision.run_service import StartRequest
 from domain.submission import Origin, Overrides
 
@@ -61,6 +61,7 @@ class ResponseRequest(Body, frozen=True, kw_only=True):
     metadata: Metadata | None = None
     stream: bool | None = None
     background: bool | None = None
+    """Leave it to a worker, and answer at once with a response that is queued."""
     temperature: Temperature | None = None
     top_p: Probability | None = None
     max_output_tokens: TokenLimit | None = None
@@ -93,11 +94,11 @@ class ResponseRequest(Body, frozen=True, kw_only=True):
     def conversation_id(self) -> str | None:
         return self.conversation.id if isinstance(self.conversation, ConversationRef) else self.conversation
 
-    def submission(self, tenant: str) -> StartRequest:
-        """Where its history comes from is left open. Raise BadBody for what types cannot say, or NotWired."""
+    def submission(self, tenant: str, settings: AsyncRunSettings) -> StartRequest:
+        """Where its history comes from is left open. Raise BadBody for what types cannot say."""
         check_all(self, _NOT_TAKEN)
-        if self.background:
-            raise NotWired("background is not supported here. A stream that breaks can be resumed.")
+        if self.background and self.store is False:
+            raise wrong("store", "what runs in the background must be stored, for nobody waits for it")
         if self.previous_response_id is not None and self.conversation is not None:
             raise wrong("previous_response_id", "cannot be given together with conversation")
         messages = messages_of(self.input, "input")
@@ -110,6 +111,7 @@ class ResponseRequest(Body, frozen=True, kw_only=True):
             streaming=bool(self.stream),
             overrides=self._overrides(),
             origin=Origin(api=API, echo=msgspec.to_builtins(self._echo())),
+            queue=QueueBody().spec(settings) if self.background else None,
         )
 
     def _overrides(self) -> Overrides | None:
@@ -130,6 +132,7 @@ class ResponseRequest(Body, frozen=True, kw_only=True):
             previous_response_id=self.previous_response_id,
             conversation=ConversationRef(id=conversation) if conversation else None,
             text=TextConfig(format=format_) if format_ else TextConfig(),
+            background=bool(self.background),
             truncation=self.truncation or "disabled",
             user=self.user,
             safety_identifier=self.safety_identifier,

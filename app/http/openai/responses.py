@@ -16,9 +16,10 @@ from app.http.events import name_run
 from app.http.idempotency import is_keyed, once
 from app.http.openai import rendering
 from app.http.openai.conversations import session_named
-from app.http.openai.keys import RESPONSE
+from app.http.openai.keys import QUEUED_RESPONSE, RESPONSE
 from app.http.openai.names import response_id, run_of
 from app.http.openai.refusals import CannotGoOn, NoSuchResponse, PreviousNotFound
+from app.http.openai.rendering import QUEUED
 from app.http.openai.response_object import ResponseEcho
 from app.http.openai.response_request import API, ResponseRequest
 from app.http.openai.response_so_far import ResponseSoFar
@@ -35,7 +36,7 @@ from app.supervision.session_turns import SessionBusy
 from app.supervision.sessions import SessionMoved, place_after
 from domain.decide import RunAlreadyEnded
 from domain.events import Recorded, RunCreated, RunEvent
-from domain.ids import RunId
+from domain.ids import RunId, run_stream
 from domain.run import RunStatus, fold
 
 _CANCELLED_WITHIN_S = 2.0
@@ -60,10 +61,13 @@ async def create_response(request: web.Request) -> web.StreamResponse:
         return await _create_once(request)
     services_of(request).drain.admit()
     body = await body_of(request, ResponseRequest)
-    begun = _begin(services_of(request), body, body.submission(tenant_of(request)))
+    begun = _begin(services_of(request), body, _submission(request, body))
     run_id = name_run(request, await shield(begun))
     if body.stream:
         return await _stream(request, run_id, ResponseTeller(run_id))
+    if body.background:
+        created = await services_of(request).log.read_stream(run_stream(run_id), limit=1)
+        return rendering.render(run_id, created, api=QUEUED).response()
     so_far = ResponseSoFar(run_id)
     await wait_for_end(request, run_id, so_far.see)
     return rendering.response(so_far).response()
@@ -71,11 +75,16 @@ async def create_response(request: web.Request) -> web.StreamResponse:
 
 async def _create_once(request: web.Request) -> web.Response:
     body = await body_of(request, ResponseRequest)
+    form = QUEUED_RESPONSE if body.background else RESPONSE
 
     async def submission() -> StartRequest:
-        return body.submission(tenant_of(request))
+        return _submission(request, body)
 
-    return await once(request, RESPONSE, submission, begin=partial(_begin, services_of(request), body))
+    return await once(request, form, submission, begin=partial(_begin, services_of(request), body))
+
+
+def _submission(request: web.Request, body: ResponseRequest) -> StartRequest:
+    return body.submission(tenant_of(request), services_of(request).async_run)
 
 
 async def get_response(request: web.Request) -> web.StreamResponse:
@@ -128,7 +137,8 @@ async def _go_on(services: Services, submission: StartRequest, previous: str) ->
     if run.status not in (RunStatus.COMPLETED, RunStatus.CANCELLED):
         raise CannotGoOn(previous, run.status)
     while True:
-        place = await place_after(services.log, tenant, run)
+        # Nobody knows what its session will have come to when a worker takes it.
+        place = await place_after(services.log, tenant, run, alone=submission.queue is not None)
         placed = msgspec.structs.replace(
             submission,
             session_id=place.session_id,

@@ -74,7 +74,7 @@ class Service:
         self._directory = directory
         self.gate = Gate()
 
-    async def open(self, **sections: Any) -> "Host":
+    async def open(self, *, worker: bool = True, **sections: Any) -> "Host":
         settings = msgspec.convert(
             {
                 "dsn": self._dsn,
@@ -94,7 +94,7 @@ class Service:
         ]
         tools = (look, deed, self.gate.as_tool())
         app = AppDefinitions(tools=tools, agents=tuple(agent.definition for agent in agents))
-        opened = open_host(HostOptions(settings=settings, app=app, data_dir=self._directory))
+        opened = open_host(HostOptions(settings=settings, app=app, data_dir=self._directory, worker=worker))
         host = await self._stack.enter_async_context(opened)
         session = await self._stack.enter_async_context(ClientSession(base_url=host.url))
         base_url = f"{host.url}/tracon/v1"

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import FormData
 
 from tests.http.client import Answer
-from tests.http.openai.conftest import Host
+from tests.http.openai.conftest import Host, Service
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -131,6 +131,7 @@ OF_RESPONSES: list[tuple[dict[str, Any], str | None]] = [
     (response(context_management=[{"type": "compaction"}]), "context_management"),
     (response(moderation={"model": "x"}), "moderation"),
     (response(truncation="always"), "truncation"),
+    (response(background=True, store=False), "store"),
     (response(temperature=-1), "temperature"),
     (response(max_output_tokens=0), "max_output_tokens"),
     (response(conversation="c", previous_response_id="r"), "previous_response_id"),
@@ -203,9 +204,11 @@ async def test_every_other_refusal_has_the_same_shape(
     assert refused(await shared.http.request(method, path, **options), status)["code"] == code
 
 
-async def test_what_is_not_wired_is_not_asked_for_again(shared: Host) -> None:
+async def test_what_is_switched_off_is_not_asked_for_again(service: Service) -> None:
     """HTTP-2"""
-    answer = await shared.http.request("POST", RESPONSES, json=response(background=True))
+    host = await service.open(idempotency={"enabled": False})
+    headers = {"Idempotency-Key": "k"}
+    answer = await host.http.request("POST", RESPONSES, json=response(), headers=headers)
     assert refused(answer, 501)["code"] == "not_wired"
     assert answer.headers["X-Should-Retry"] == "false"
 
