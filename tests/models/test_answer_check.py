@@ -63,3 +63,23 @@ def test_a_flaw_does_not_repeat_all_of_a_long_answer() -> None:
 def test_a_schema_that_is_of_no_use_is_told(schema: dict[str, Any], flaw: str | None) -> None:
     """Nothing is fetched for it, neither when an agent is defined nor when it has answered."""
     assert flaw_in_schema(schema) == flaw
+
+
+def doubling(depth: int) -> dict[str, Any]:
+    """A small schema of which each level asks for the next one twice."""
+    levels = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 2} for n in range(depth)}
+    return {"$defs": {**levels, f"l{depth}": {}}, "$ref": "#/$defs/l0"}
+
+
+@pytest.mark.parametrize("schema", [doubling(40), {"$ref": "#"}, {"allOf": [{"$ref": "#"}] * 2}])
+def test_a_schema_without_end_does_not_hold_up_the_host(schema: dict[str, Any]) -> None:
+    assert flaw_in_schema(schema) is None
+    flaw = AnswerSchema(schema).flaw_in("{}")
+    assert flaw == "it would take too long to hold the answer against its JSON schema"
+
+
+def test_what_is_only_large_is_checked() -> None:
+    schema = {"type": "array", "items": {"type": "object", "required": ["a"]}}
+    many = "[" + ",".join(['{"a": 1}'] * 10_000) + "]"
+    assert AnswerSchema(schema).flaw_in(many) is None
+    assert AnswerSchema(schema).flaw_in("[{}]") is not None

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 from msgspec import Meta
 
 from app.http.openai.refusing import wrong
+from app.models.answer_check import flaw_in_schema
 from domain.agent import ModelOptions
 
 Temperature = Annotated[float, Meta(ge=0, le=2)]
@@ -23,6 +22,10 @@ Metadata = Annotated[
 """The caller's own labels."""
 
 _ANY_OBJECT: dict[str, Any] = {"type": "object"}
+_PATTERNS = frozenset({"pattern", "patternProperties"})
+_BY_NAME = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords whose members are not keywords."""
+_VALUES = frozenset({"enum", "const", "default", "examples"})
 
 
 class NamedSchema(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -85,24 +88,21 @@ def options_of(
 
 
 def _check(schema: dict[str, Any], where: str) -> None:
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise wrong(where, f"is no JSON schema: {error.message}") from None
-    for reference in _references(schema):
-        if not reference.startswith("#"):
-            raise wrong(
-                where, f"refers to {reference!r}; only what is in the schema itself can be referred to"
-            )
+    if flaw := flaw_in_schema(schema):
+        raise wrong(where, flaw)
+    if pattern := next(_patterns(schema), None):
+        # Some take for ever on some texts, and what is checked meanwhile is nothing else.
+        raise wrong(where, f"has {pattern}; patterns are for agents' own schemas")
 
 
-def _references(value: Any) -> Iterator[str]:
-    """What the schema, or anything in it, refers to."""
-    inner = [value]
-    while inner:
-        value = inner.pop()
-        if isinstance(value, dict):
-            yield from (value[key] for key in ("$ref", "$dynamicRef") if isinstance(value.get(key), str))
-            inner += value.values()
-        elif isinstance(value, list):
-            inner += value
+def _patterns(schema: Any) -> Iterator[str]:
+    """The keywords of the schema, at any depth, that are regular expressions."""
+    if isinstance(schema, dict):
+        yield from schema.keys() & _PATTERNS
+        for keyword, value in schema.items():
+            if keyword in _BY_NAME and isinstance(value, dict):
+                yield from (found for named in value.values() for found in _patterns(named))
+            elif keyword not in _VALUES:
+                yield from _patterns(value)
+    elif isinstance(schema, list):
+        yield from (found for one in schema for found in _patterns(one))

@@ -166,6 +166,16 @@ async def test_a_stream_in_a_form_says_nothing_that_does_not_have_it(shared: Hos
     assert completion.choices[0].message.parsed == Weather(city="Oslo", degrees=4)
 
 
+async def test_a_form_may_have_fields_by_the_names_of_keywords(shared: Host) -> None:
+    schema = {"properties": {"pattern": {"type": "string"}, "city": {"enum": ["Oslo", {"pattern": "x"}]}}}
+    completion = await shared.ai.chat.completions.create(
+        model="weather",
+        messages=ask(),
+        response_format={"type": "json_schema", "json_schema": {"name": "w", "schema": schema}},
+    )
+    assert completion.choices[0].finish_reason == "stop"
+
+
 async def test_any_json_object_can_be_asked_for(shared: Host) -> None:
     raw = await shared.ai.chat.completions.with_raw_response.create(
         model="weather", messages=ask(), response_format={"type": "json_object"}

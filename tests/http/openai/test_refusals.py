@@ -101,6 +101,8 @@ OF_CHAT: list[tuple[dict[str, Any], str | None]] = [
     (schema(type="nonsense"), "response_format.json_schema.schema"),
     (schema(properties={"a": {"$ref": "http://127.0.0.1/a"}}), "response_format.json_schema.schema"),
     (schema(items={"$ref": "file:///etc/passwd"}), "response_format.json_schema.schema"),
+    (schema(items={"properties": {"a": {"pattern": "(a+)+$"}}}), "response_format.json_schema.schema"),
+    (schema(patternProperties={"a": {}}), "response_format.json_schema.schema"),
     (chat(temprature=1), "temprature"),
     (chat(top_k=1), "top_k"),
 ]
