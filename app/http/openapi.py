@@ -33,6 +33,15 @@ _KEY = {
     "scheme": "bearer",
     "description": "An API key. Without auth.required, clients on the same machine may do without one.",
 }
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": (
+        "Unique to one operation. The request then runs once, and whoever repeats it with the same body gets "
+        "the first answer again, with `Idempotency-Replayed: true`. The answer is one body, never a stream."
+    ),
+    "schema": {"type": "string", "minLength": 1},
+}
 _PREFER = {
     "name": "Prefer",
     "in": "header",
@@ -108,7 +117,8 @@ def _parameters(route: Route) -> list[Schema]:
     ]
     resumes = [_LAST_EVENT_ID] if route.query is EventsQuery else []
     prefers = [_PREFER] if route.later is not None else []
-    return [*in_path, *resumes, *prefers, *_query_parameters(route.query)]
+    once = [_IDEMPOTENCY_KEY] if route.keyed else []
+    return [*in_path, *resumes, *prefers, *once, *_query_parameters(route.query)]
 
 
 def _query_parameters(query: type) -> list[Schema]:

@@ -32,6 +32,8 @@ class Route:
     query: type = NoQuery
     errors: tuple[int, ...] = ()
     """Statuses of the problems that it may answer, besides those that any route may."""
+    keyed: bool = False
+    """Whether it takes an Idempotency-Key (IDEM-1)."""
     later: type | None = None
     """The type of its 202, for clients that prefer not to wait."""
     streams: bool = False

@@ -70,7 +70,7 @@ OPEN = None
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     post("/api/agents/{name}/run", start_run, "Start a run and stream its events", RunAnswer, streams=True,
-         later=RunRecord,
+         later=RunRecord, keyed=True,
          scope=RUN, body=StartRunBody, errors=(404, 406, 409, 413, 415, 422, 429, 501, 502, 503, 504)),
     get("/api/agents", list_agents, "The agents that can be run", AgentList, scope=READ),
     get("/api/agents/{name}", get_agent, "One agent", AgentDefinition, scope=READ, errors=(404,)),

@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from openai import AsyncOpenAI
 
+from app.http.openapi import describe
+from app.http.routes import ROUTES
 from tests.http.client import Client, eventually
 from tests.http.conftest import Hosts
 from tests.http.keyed import Raw, begun, keyed, path_to, runs_of, sent
@@ -183,3 +185,14 @@ async def test_a_key_that_another_route_left_in_progress_is_settled_in_that_rout
     await eventually(lambda: host.host.roster.find(run_id) is None)
     answer = await keyed(host, headers=ASYNC)
     assert (answer.status, answer.replayed, answer.json["answer"]) == (200, True, "hi")
+
+
+def test_the_routes_that_take_keys_are_these_and_say_so() -> None:
+    """IDEM-1"""
+    keyed_paths = {route.path for route in ROUTES if route.keyed}
+    assert keyed_paths == {"/api/agents/{name}/run", "/v1/chat/completions", "/v1/responses"}
+    described = describe(ROUTES, prefix="", version="1")["paths"]
+    for path in keyed_paths:
+        headers = {parameter["name"] for parameter in described[path]["post"]["parameters"]}
+        assert "Idempotency-Key" in headers
+        assert {"400", "409", "422", "501", "503"} <= described[path]["post"]["responses"].keys()

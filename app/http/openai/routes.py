@@ -35,9 +35,10 @@ _EVENTS = (
 # fmt: off
 OPENAI_ROUTES: tuple[Route, ...] = (
     post("/v1/chat/completions", create_chat_completion, "Run an agent as a chat completion", ChatCompletion,
-         streams=True, about_stream=_CHUNKS, scope=RUN, body=ChatCompletionRequest, errors=_OF_RUNS),
+         streams=True, about_stream=_CHUNKS, keyed=True, scope=RUN, body=ChatCompletionRequest,
+         errors=_OF_RUNS),
     post("/v1/responses", create_response, "Run an agent as a response", ResponseObject, streams=True,
-         about_stream=_EVENTS, scope=RUN, body=ResponseRequest, errors=_OF_RUNS),
+         about_stream=_EVENTS, keyed=True, scope=RUN, body=ResponseRequest, errors=_OF_RUNS),
     get("/v1/responses/{id}", get_response, "A response, or its events from any place on", ResponseObject,
         streams=True, about_stream=_EVENTS, scope=READ, query=ResponseQuery, errors=(404, 503)),
     post("/v1/responses/{id}/cancel", cancel_response, "Ask a response to stop", ResponseObject, scope=RUN,
