@@ -20,6 +20,17 @@ def test_two_hosts_in_one_process_do_not_share_a_count() -> None:
 
 def test_no_series_has_a_label_that_grows_without_end() -> None:
     closed = {"agent", "direction", "method", "model", "outcome", "projection", "provider", "python", "route"}
-    closed |= {"cause", "duty", "fallback", "lane", "lease", "primary", "status", "tool", "trigger", "version"}
+    closed |= {
+        "cause",
+        "duty",
+        "fallback",
+        "lane",
+        "lease",
+        "primary",
+        "status",
+        "tool",
+        "trigger",
+        "version",
+    }
     labels = {name for series in vars(Metrics()).values() for name in getattr(series, "_labelnames", ())}
     assert labels == closed

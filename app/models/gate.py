@@ -58,8 +58,11 @@ class Gate:
         self._circuits.check(provider)
         if self._places is None:  # no limit costs nothing (CONC-1)
             return await self._pass(provider, call, cache_key, on_hit)
-        async with self._places.one(provider, on_long_wait):
+        await self._places.take(provider, on_long_wait)
+        try:
             return await self._pass(provider, call, cache_key, on_hit)
+        finally:
+            self._places.give_back(provider)
 
     async def _pass(
         self, provider: str, call: Call, cache_key: bytes | None, on_hit: Callable[[ModelReply], None]

@@ -1,8 +1,7 @@
 """How many calls to one provider may be under way at once (CONC)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 from app.metrics import Metrics
 
@@ -21,32 +20,39 @@ class Places:
         self._limit = limit
         self._metrics = metrics
         self._tell_after_s = tell_after_s
-        self._free: dict[str, asyncio.Semaphore] = {}
+        self._at: dict[str, _Provider] = {}
 
-    @asynccontextmanager
-    async def one(self, provider: str, on_long_wait: Callable[[], None]) -> AsyncIterator[None]:
-        """Hold a place while the block lasts. `on_long_wait` is told of a wait that has taken a while."""
-        free = self._free.get(provider)
-        if free is None:
-            free = self._free[provider] = asyncio.Semaphore(self._limit)
-        if free.locked():
-            await self._wait(free, provider, on_long_wait)
+    async def take(self, provider: str, on_long_wait: Callable[[], None]) -> None:
+        """Return with a place in hand, which `give_back` frees. `on_long_wait` is told of a long wait."""
+        at = self._at.get(provider)
+        if at is None:
+            at = self._at[provider] = _Provider(self._limit, self._metrics, provider)
+        if at.free.locked():
+            await at.wait(self._tell_after_s, on_long_wait)
         else:
-            await free.acquire()
-        in_use = self._metrics.model_places_in_use.labels(provider)
-        in_use.inc()
-        try:
-            yield
-        finally:
-            in_use.dec()
-            free.release()
+            await at.free.acquire()
+        at.in_use.inc()
 
-    async def _wait(self, free: asyncio.Semaphore, provider: str, on_long_wait: Callable[[], None]) -> None:
-        waiting = self._metrics.model_calls_waiting.labels(provider)
-        waiting.inc()
-        tell = asyncio.get_running_loop().call_later(self._tell_after_s, on_long_wait)
+    def give_back(self, provider: str) -> None:
+        """The place is free for the one who has waited longest."""
+        at = self._at[provider]
+        at.in_use.dec()
+        at.free.release()
+
+
+class _Provider:
+    """One provider's places."""
+
+    def __init__(self, limit: int, metrics: Metrics, provider: str) -> None:
+        self.free = asyncio.Semaphore(limit)
+        self.in_use = metrics.model_places_in_use.labels(provider)
+        self.waiting = metrics.model_calls_waiting.labels(provider)
+
+    async def wait(self, tell_after_s: float, on_long_wait: Callable[[], None]) -> None:
+        self.waiting.inc()
+        tell = asyncio.get_running_loop().call_later(tell_after_s, on_long_wait)
         try:
-            await free.acquire()
+            await self.free.acquire()
         finally:
             tell.cancel()
-            waiting.dec()
+            self.waiting.dec()

@@ -2,9 +2,9 @@
 
 import sys
 
-from ops.bench import append, memory, run
+from ops.bench import append, gate, memory, run
 
-BENCHMARKS = {"append": append.run, "run": run.run, "memory": memory.run}
+BENCHMARKS = {"append": append.run, "run": run.run, "memory": memory.run, "gate": gate.run}
 
 
 def main(names: list[str]) -> None:

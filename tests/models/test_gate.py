@@ -1,6 +1,9 @@
 """The gate: what stands before a call, in which order, and what each call leaves behind (BREAK, CONC)."""
 
 import asyncio
+import sys
+from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -253,3 +256,22 @@ async def test_an_adapter_that_crashes_counts_for_nothing_and_is_not_hidden(benc
         await bench.call()
     assert bench.circuits.health(P).consecutive_failures == 0
     assert bench.places_in_use == 0
+
+
+@pytest.mark.parametrize(("limit", "runs"), [(None, False), (1, True)], ids=["unlimited", "limited"])
+async def test_without_a_limit_nothing_is_done_for_concurrency(limit: int | None, runs: bool) -> None:
+    """CONC-1: none of it runs, so nothing of it is allocated."""
+    bench = Bench(limit)
+    await bench.call()  # whatever is made once is made
+    ran: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        ran.add(Path(frame.f_code.co_filename).name)
+
+    sys.setprofile(note)
+    try:
+        await bench.call()
+    finally:
+        sys.setprofile(None)
+    assert "gate.py" in ran
+    assert ("places.py" in ran) == runs

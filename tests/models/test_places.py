@@ -31,11 +31,14 @@ class Calls:
         self.ends.append(end)
 
         async def call() -> None:
-            async with self.places.one(provider, lambda: self.told.append(number)):
+            await self.places.take(provider, lambda: self.told.append(number))
+            try:
                 self.entered.append(number)
                 await end.wait()
                 if error is not None:
                     raise error
+            finally:
+                self.places.give_back(provider)
 
         self.tasks.append(asyncio.create_task(call()))
         return number
