@@ -1,11 +1,11 @@
 """The keys that a host has seen lately, so that a request is let in without asking the database."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 
 from cachetools import TLRUCache
 
+from app.clock import elapsed_s
 from app.keys.key import UsableKey, prefix_of
 
 MOST = 10_000
@@ -23,7 +23,7 @@ class Keyring:
         self,
         ask: Callable[[str], Awaitable[UsableKey | None]],
         ttl_s: float,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = elapsed_s,
     ) -> None:
         self._ask = ask
         self._ttl_s = ttl_s
