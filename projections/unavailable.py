@@ -12,8 +12,12 @@ _NOT_NOW = (
     OSError,  # TimeoutError is one of these
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # what the driver says of a connection that broke between two statements
+    asyncpg.TargetServerAttributeNotMatched,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.IdleSessionTimeoutError,
 )
 
 
