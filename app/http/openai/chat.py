@@ -11,6 +11,7 @@ from app.http.decoding import body_of, query_of
 from app.http.events import name_run
 from app.http.idempotency import is_keyed, once
 from app.http.openai import rendering
+from app.http.openai.answer_form import check_schema
 from app.http.openai.chat_request import ChatCompletionRequest
 from app.http.openai.chunks import Chunks
 from app.http.openai.failures import failure_of_run
@@ -28,11 +29,12 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     """Whoever hangs up does not end the run, not even while it is being opened: hence the shield."""
     query_of(request, NoQuery)
     if is_keyed(request):
-        return await once(request, COMPLETION, partial(_submission, request))
-    services_of(request).drain.admit()
-    body = await body_of(request, ChatCompletionRequest)
+        return await once(request, COMPLETION, partial(_submitted, request))
     services = services_of(request)
-    run_id = name_run(request, await shield(services.runs.start(body.submission(tenant_of(request)))))
+    services.drain.admit()
+    body = await body_of(request, ChatCompletionRequest)
+    submission = await _submission(request, body)
+    run_id = name_run(request, await shield(services.runs.start(submission)))
     if body.stream:
         return await _stream(request, Chunks(run_id, with_usage=body.wants_usage))
     run = RunSoFar(run_id)
@@ -40,8 +42,14 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     return rendering.completion(run).response()
 
 
-async def _submission(request: web.Request) -> StartRequest:
-    return (await body_of(request, ChatCompletionRequest)).submission(tenant_of(request))
+async def _submitted(request: web.Request) -> StartRequest:
+    return await _submission(request, await body_of(request, ChatCompletionRequest))
+
+
+async def _submission(request: web.Request, body: ChatCompletionRequest) -> StartRequest:
+    submission = body.submission(tenant_of(request))
+    await check_schema(submission.overrides, "response_format.json_schema.schema")
+    return submission
 
 
 async def _stream(request: web.Request, chunks: Chunks) -> web.StreamResponse:

@@ -6,17 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from app.http.bodies import Body
-from app.http.openai.asked import (
-    Metadata,
-    Probability,
-    ResponseFormat,
-    Seed,
-    Stop,
-    Temperature,
-    TokenLimit,
-    options_of,
-    schema_of,
-)
+from app.http.openai.answer_form import ResponseFormat, schema_of
+from app.http.openai.asked import Metadata, Probability, Seed, Stop, Temperature, TokenLimit, options_of
 from app.http.openai.content import Content, is_given, text_of
 from app.http.openai.refusing import TOOLS_ARE_HERE, NotTaken, check_all, wrong
 from app.supervision.run_service import StartRequest

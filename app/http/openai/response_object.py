@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from app.http.openai.asked import TextFormat
+from app.http.openai.answer_form import TextFormat
 from app.http.openai.names import response_id
 from app.http.openai.run_so_far import RunSoFar
 from domain.events import FinishReason, RunCancelled, RunFailed

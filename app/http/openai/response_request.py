@@ -6,15 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from app.http.bodies import Body, QueueBody
-from app.http.openai.asked import (
-    Metadata,
-    Probability,
-    Temperature,
-    TextFormat,
-    TokenLimit,
-    options_of,
-    schema_of,
-)
+from app.http.openai.answer_form import TextFormat, schema_of
+from app.http.openai.asked import Metadata, Probability, Temperature, TokenLimit, options_of
 from app.http.openai.refusing import TOOLS_ARE_HERE, NotTaken, check_all, wrong
 from app.http.openai.response_items import Input, messages_of
 from app.http.openai.response_object import ConversationRef, ResponseEcho, TextConfig

@@ -15,6 +15,7 @@ from app.http.decoding import body_of, query_of
 from app.http.events import name_run
 from app.http.idempotency import is_keyed, once
 from app.http.openai import rendering
+from app.http.openai.answer_form import check_schema
 from app.http.openai.conversations import session_named
 from app.http.openai.keys import QUEUED_RESPONSE, RESPONSE
 from app.http.openai.names import response_id, run_of
@@ -61,7 +62,7 @@ async def create_response(request: web.Request) -> web.StreamResponse:
         return await _create_once(request)
     services_of(request).drain.admit()
     body = await body_of(request, ResponseRequest)
-    begun = _begin(services_of(request), body, _submission(request, body))
+    begun = _begin(services_of(request), body, await _submission(request, body))
     run_id = name_run(request, await shield(begun))
     if body.stream:
         return await _stream(request, run_id, ResponseTeller(run_id))
@@ -76,15 +77,14 @@ async def create_response(request: web.Request) -> web.StreamResponse:
 async def _create_once(request: web.Request) -> web.Response:
     body = await body_of(request, ResponseRequest)
     form = QUEUED_RESPONSE if body.background else RESPONSE
-
-    async def submission() -> StartRequest:
-        return _submission(request, body)
-
-    return await once(request, form, submission, begin=partial(_begin, services_of(request), body))
+    begin = partial(_begin, services_of(request), body)
+    return await once(request, form, partial(_submission, request, body), begin=begin)
 
 
-def _submission(request: web.Request, body: ResponseRequest) -> StartRequest:
-    return body.submission(tenant_of(request), services_of(request).async_run)
+async def _submission(request: web.Request, body: ResponseRequest) -> StartRequest:
+    submission = body.submission(tenant_of(request), services_of(request).async_run)
+    await check_schema(submission.overrides, "text.format.schema")
+    return submission
 
 
 async def get_response(request: web.Request) -> web.StreamResponse:

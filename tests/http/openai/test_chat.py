@@ -167,11 +167,12 @@ async def test_a_stream_in_a_form_says_nothing_that_does_not_have_it(shared: Hos
 
 
 async def test_a_form_may_have_fields_by_the_names_of_keywords(shared: Host) -> None:
-    schema = {"properties": {"pattern": {"type": "string"}, "city": {"enum": ["Oslo", {"pattern": "x"}]}}}
+    schema: Any = {
+        "properties": {"pattern": {"type": "string"}, "city": {"enum": ["Oslo", {"pattern": "x"}]}}
+    }
+    form: Any = {"type": "json_schema", "json_schema": {"name": "w", "schema": schema}}
     completion = await shared.ai.chat.completions.create(
-        model="weather",
-        messages=ask(),
-        response_format={"type": "json_schema", "json_schema": {"name": "w", "schema": schema}},
+        model="weather", messages=ask(), response_format=form
     )
     assert completion.choices[0].finish_reason == "stop"
 

@@ -103,6 +103,7 @@ OF_CHAT: list[tuple[dict[str, Any], str | None]] = [
     (schema(items={"$ref": "file:///etc/passwd"}), "response_format.json_schema.schema"),
     (schema(items={"properties": {"a": {"pattern": "(a+)+$"}}}), "response_format.json_schema.schema"),
     (schema(patternProperties={"a": {}}), "response_format.json_schema.schema"),
+    (schema(description="x" * 70_000), "response_format.json_schema.schema"),
     (chat(temprature=1), "temprature"),
     (chat(top_k=1), "top_k"),
 ]
