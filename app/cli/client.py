@@ -7,6 +7,8 @@ import msgspec
 
 from app.http.display import EventView, FrameView
 from app.http.events import EventList
+from app.http.models import ProviderList
+from domain.breaker import CircuitStatus
 from domain.ids import RunId
 
 _DATA = b"data: "
@@ -32,3 +34,9 @@ class Client:
         url, headers = f"{self._api}/runs/{run_id}/events", {"Accept": "application/json"}
         async with self._http.get(url, headers=headers, raise_for_status=True) as response:
             return msgspec.json.decode(await response.read(), type=EventList).events
+
+    async def circuits(self) -> dict[str, CircuitStatus]:
+        """Each provider's circuit, as the service has it."""
+        async with self._http.get(f"{self._api}/models/health", raise_for_status=True) as response:
+            listed = msgspec.json.decode(await response.read(), type=ProviderList)
+        return {provider.provider: provider.circuit for provider in listed.providers}

@@ -14,22 +14,16 @@ from rich.console import Console
 from rich.text import Text
 
 from app.cli.client import Client
+from app.cli.demo_outage import a_provider_dies
 from app.cli.event_table import event_table
-from app.cli.failures import Failed
 from app.cli.service_process import ServiceProcess
+from app.cli.story import StoryBroken, heading
 from app.db.migrate import sql_folder
 from app.http.display import EventView, FrameView
 from domain.ids import RunId
 
 QUESTION = "Where is my order 1042?"
 SEEN_BEFORE_THE_KILL = 12
-
-
-class StoryBroken(Failed):
-    """The service did not do what the demo says that it does."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"the story did not hold: {what}")
 
 
 @click.command()
@@ -50,6 +44,7 @@ async def _tell(console: Console, folder: Path) -> None:
             client = Client(http, service.url)
             run_id = await _a_run_streams(console, client)
             events = await _it_is_on_record(console, client, run_id)
+            await a_provider_dies(console, client)
             seen = await _a_run_is_cut_off(console, client, service)
         async with _service(console, folder) as service:
             client = Client(http, service.url)
@@ -63,7 +58,7 @@ async def _tell(console: Console, folder: Path) -> None:
 
 @asynccontextmanager
 async def _service(console: Console, folder: Path) -> AsyncIterator[ServiceProcess]:
-    _heading(console, "A service starts.", "Its Postgres is real, its model provider is a script.")
+    heading(console, "A service starts.", "Its Postgres is real, its model provider is a script.")
     files = sql_folder() / "demo"
     service = await ServiceProcess.start(
         *("--app", str(files / "app.py"), "--config", str(files / "tracon.toml")),
@@ -78,7 +73,7 @@ async def _service(console: Console, folder: Path) -> AsyncIterator[ServiceProce
 
 
 async def _a_run_streams(console: Console, client: Client) -> RunId:
-    _heading(console, "A run streams.", f"The agent support is asked: {QUESTION}")
+    heading(console, "A run streams.", f"The agent support is asked: {QUESTION}")
     frames = [frame async for frame in _shown(console, client, "support", QUESTION)]
     console.print()
     if not frames or frames[-1].type != "RunCompleted":
@@ -87,7 +82,7 @@ async def _a_run_streams(console: Console, client: Client) -> RunId:
 
 
 async def _it_is_on_record(console: Console, client: Client, run_id: RunId) -> Sequence[EventView]:
-    _heading(console, "All of it is on record,", f"numbered as it was sent. Run {run_id}:")
+    heading(console, "All of it is on record,", f"numbered as it was sent. Run {run_id}:")
     events = await client.events(run_id)
     console.print(event_table(events))
     if "ToolReturned" not in {event.type for event in events}:
@@ -96,7 +91,7 @@ async def _it_is_on_record(console: Console, client: Client, run_id: RunId) -> S
 
 
 async def _a_run_is_cut_off(console: Console, client: Client, service: ServiceProcess) -> list[FrameView]:
-    _heading(console, "The service is killed", "in the middle of another run, with no chance to clean up.")
+    heading(console, "The service is killed", "in the middle of another run, with no chance to clean up.")
     seen: list[FrameView] = []
     async with aclosing(_shown(console, client, "slow", "Tell me a long story.")) as frames:
         async for frame in frames:
@@ -111,7 +106,7 @@ async def _a_run_is_cut_off(console: Console, client: Client, service: ServicePr
 
 
 async def _nothing_is_lost(console: Console, client: Client, seen: Sequence[FrameView]) -> None:
-    _heading(console, "Nothing that was received is lost.", f"Run {seen[0].run_id}:")
+    heading(console, "Nothing that was received is lost.", f"Run {seen[0].run_id}:")
     events = await client.events(seen[0].run_id)
     console.print(event_table(events))
     if [event.sequence for event in events] != list(range(1, len(events) + 1)):
@@ -151,13 +146,8 @@ def _numbered(frame: FrameView) -> EventView:
     return EventView(sequence=frame.sequence, type=frame.type, at=frame.at, data=frame.data)
 
 
-def _heading(console: Console, what: str, more: str) -> None:
-    console.print()
-    console.print(Text.assemble((what, "bold"), " ", more), soft_wrap=True)
-
-
 def _what_next(console: Console) -> None:
-    _heading(console, "What to try next:", "")
+    heading(console, "What to try next:", "")
     console.print("  make run                      the same agents, on port 8080")
     console.print("  tracon replay RUN_ID          a run's events, checked for gaps")
     console.print("  tracon serve --app yours.py   an agent of your own, as in README.md")

@@ -18,6 +18,8 @@ def test_the_demo_tells_its_story_without_a_terminal_in_less_than_a_minute() -> 
     assert done.stderr == ""
     assert "events that were received are there" in done.stdout
     assert "get_order" in done.stdout
+    assert "shaky is not even called, and script answers in its place. Its circuit is open." in done.stdout
+    assert "shaky answers. Its circuit is closed." in done.stdout.partition("half open")[2]
     assert time.monotonic() - began < 60
 
 
