@@ -423,6 +423,8 @@ CREATE INDEX runs_newest ON public.runs USING btree (tenant_id, created_at DESC,
 
 CREATE INDEX runs_running ON public.runs USING btree (started_at, run_id) WHERE (status = 'Running'::text);
 
+CREATE INDEX runs_waiting ON public.runs USING btree (created_at, run_id) WHERE (status = 'Queued'::text);
+
 CREATE INDEX schedules_by_name ON public.schedules USING btree (tenant_id, name);
 
 CREATE INDEX schedules_due ON public.schedules USING btree (next_due) WHERE (NOT paused);

@@ -31,17 +31,18 @@ class Orphan(msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: RunId
     host: str
+    """Empty where its stream does not name one."""
     silent_for_s: float | None
     """For how long at least; None: its host has given it up."""
 
     @property
     def error(self) -> RunError:
+        who = f"its host {self.host}" if self.host else "the host that accepted it"
         if self.silent_for_s is None:
-            message = f"its host {self.host} stopped before the run had ended"
+            message = f"{who} stopped before the run had ended"
         else:
             message = (
-                f"its host {self.host} was not heard of for {self.silent_for_s:g} s"
-                " (run_reconciliation.orphan_threshold)"
+                f"{who} was not heard of for {self.silent_for_s:g} s (run_reconciliation.orphan_threshold)"
             )
         return RunError(message=message, type=ORPHANED, error_class=ErrorClass.INFRASTRUCTURE)
 

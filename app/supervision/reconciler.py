@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from app.supervision.orphans import History, Orphan, Orphans, host_of, is_over
 from app.supervision.presence import Presence
 from app.supervision.singleton import Term
 from app.supervision.sql import sql
+from domain.events import RunCreated
 from domain.ids import RunId
 
 log = logging.getLogger(__name__)
@@ -31,8 +32,10 @@ class Reconciler:
     - Runs with a heartbeat, `Running` or waiting in their host, that was silent for the orphan threshold.
     - `Running` runs without one that began longer ago than that: their host died before its first beat, or
       does not know them. A host without reconciliation answers for its runs by being there.
+    - Runs without one that wait for so long outside of the queue. Their streams do not say where, so while
+      there is a host that answers by being there, they may be its own.
 
-    A `Queued` run without a heartbeat is a worker's business, however old it is.
+    A `Queued` run in the queue is a worker's business, however old it is.
     """
 
     def __init__(
@@ -55,7 +58,8 @@ class Reconciler:
             log.info("reconciliation.waits", extra={"steady_s": round(self._presence.steady_s, 3)})
             return
         await self._close_silent(term)
-        await self._close_unvouched(term)
+        await self._close_unvouched(term, "unvouched")
+        await self._close_unvouched(term, "unvouched_waiting")
         await self._fetch("forget_hosts", max(_FORGET_HOSTS_S, self._settings.orphan_threshold))
 
     async def _close_silent(self, term: Term) -> None:
@@ -70,21 +74,24 @@ class Reconciler:
             found = [self._orphan(row["run_id"], row["host_id"], row["silent"]) for row in claimed]
             await self._settle(found, await self._orphans.histories([orphan.run_id for orphan in found]))
 
-    async def _close_unvouched(self, term: Term) -> None:
+    async def _close_unvouched(self, term: Term, name: str) -> None:
         limit, after = self._settings.max_runs_per_scan, _BEGINNING
         page: Sequence[asyncpg.Record] | None = None
         while term.lasts() and (page is None or len(page) == limit):
-            page = await self._fetch("unvouched", self._settings.orphan_threshold, *after, limit)
+            page = await self._fetch(name, self._settings.orphan_threshold, *after, limit)
             if page:
-                after = (page[-1]["started_at"], page[-1]["run_id"])
+                after = (page[-1]["since"], page[-1]["run_id"])
                 await self._close_unanswered([RunId(row["run_id"]) for row in page])
 
     async def _close_unanswered(self, run_ids: Sequence[RunId]) -> None:
         histories = await self._orphans.histories(run_ids)
         answering = await self._fetch("hosts_answering", self._settings.orphan_threshold)
         alive = {row["host_id"] for row in answering}
-        hosts = {run_id: host_of(history) for run_id, history in histories.items() if not is_over(history)}
-        lost = {run_id: host for run_id, host in hosts.items() if host and host not in alive}
+        lost = {
+            run_id: host_of(history)
+            for run_id, history in histories.items()
+            if not is_over(history) and not _is_answered_for(history, alive)
+        }
         claimed = await self._fetch("claim_unvouched", self._host, list(lost), list(lost.values()))
         found = [self._orphan(row["run_id"], lost[row["run_id"]], silent=True) for row in claimed]
         await self._settle(found, histories)
@@ -111,3 +118,12 @@ class Reconciler:
         with translated():
             rows: list[asyncpg.Record] = await self._pool.fetch(sql(name), *arguments)
         return rows
+
+
+def _is_answered_for(history: History, alive: Collection[str]) -> bool:
+    """Whether somebody has the run who writes no heartbeats: a worker will, or a host does by being there."""
+    if host := host_of(history):
+        return host in alive
+    created = history[0].event if history else None
+    in_queue = not isinstance(created, RunCreated) or created.queue is not None
+    return in_queue or bool(alive)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import asyncpg
+import msgspec
 
 from app.identity import new_run_id
 from app.metrics import Metrics
@@ -14,6 +15,7 @@ from app.supervision.reconciler import Reconciler
 from app.supervision.singleton import Unlimited
 from domain.events import Event, Recorded
 from domain.ids import DEFAULT_TENANT, RunId, Version, run_stream
+from domain.queueing import QueueSpec
 from tests.domain.facts import CREATED
 
 EVER = Unlimited()
@@ -21,6 +23,9 @@ SETTINGS = RunReconciliationSettings(enabled=True)
 HOST = "host-1"
 """The host that begins the runs of `OPENED`."""
 QUEUED = (CREATED,)
+"""It waits in the host that accepted it."""
+JOB = (msgspec.structs.replace(CREATED, queue=QueueSpec()),)
+"""It waits for a worker."""
 
 
 class Judge:

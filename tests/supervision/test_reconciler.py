@@ -1,7 +1,7 @@
 """Which runs are closed because nobody answers for them, which are not, and by whom."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from functools import partial
 from uuid import uuid4
@@ -21,6 +21,7 @@ from tests.domain.facts import OPENED, calling
 from tests.projections.writing import insert
 from tests.supervision.orphanage import (
     HOST,
+    JOB,
     QUEUED,
     SETTINGS,
     Judge,
@@ -73,14 +74,58 @@ async def test_a_queued_run_is_closed_only_if_it_ever_wrote_a_heartbeat(
     log: EventLog, pool: asyncpg.Pool
 ) -> None:
     """RECON-2: one waited inside of a host that died; the other belongs to a worker, however old it is."""
-    [waited] = await left_behind(log, pool, QUEUED)
+    [waited] = await left_behind(log, pool, JOB)
     queued = RunId(uuid4())
-    await append(log, queued, *QUEUED)
+    await append(log, queued, *JOB)
     await shown(pool, log)
     await pool.execute("UPDATE runs SET created_at = created_at - interval '1 year'")
     await Judge(pool, log).scan()
     assert isinstance(await last_of(log, waited), e.RunFailed)
-    assert len(await events_of(log, queued)) == len(QUEUED)
+    assert len(await events_of(log, queued)) == len(JOB)
+
+
+class TestInNoQueue:
+    """RECON-2: a run waited for its session inside of a host, and the host died before its next beat.
+
+    No worker will ever take it, and the runs of its session wait behind it.
+    """
+
+    @pytest.fixture
+    async def run_id(self, log: EventLog, pool: asyncpg.Pool) -> RunId:
+        return await waiting(log, pool, QUEUED)
+
+    async def test_a_run_that_nobody_answers_for_is_closed(
+        self, log: EventLog, pool: asyncpg.Pool, run_id: RunId
+    ) -> None:
+        await Judge(pool, log).scan()
+        end = await last_of(log, run_id)
+        assert isinstance(end, e.RunFailed)
+        assert end.error.startswith("the host that accepted it was not heard of for 300 s")
+        assert await rows(pool) == 0
+
+    async def test_a_run_that_was_accepted_lately_is_left_alone(
+        self, log: EventLog, pool: asyncpg.Pool, run_id: RunId
+    ) -> None:
+        await pool.execute("UPDATE runs SET created_at = clock_timestamp() - interval '4 minutes'")
+        await Judge(pool, log).scan()
+        assert len(await events_of(log, run_id)) == len(QUEUED)
+
+    @pytest.mark.parametrize(("silent", "closed"), [("0 s", False), ("6 minutes", True)])
+    async def test_it_may_be_with_any_host_that_writes_no_heartbeats(
+        self, log: EventLog, pool: asyncpg.Pool, run_id: RunId, silent: str, closed: bool
+    ) -> None:
+        await here(pool, vouches=False, silent=silent)
+        await Judge(pool, log).scan()
+        assert isinstance(await last_of(log, run_id), e.RunFailed) is closed
+
+    async def test_a_job_is_left_alone_although_the_view_of_jobs_is_behind(
+        self, log: EventLog, pool: asyncpg.Pool, run_id: RunId
+    ) -> None:
+        job = await waiting(log, pool, JOB)
+        await pool.execute("DELETE FROM jobs")
+        await Judge(pool, log, RunReconciliationSettings(enabled=True, max_runs_per_scan=1)).scan()
+        assert len(await events_of(log, job)) == len(JOB)
+        assert isinstance(await last_of(log, run_id), e.RunFailed)
 
 
 class TestWithoutAHeartbeat:
@@ -311,6 +356,15 @@ async def shown(pool: asyncpg.Pool, log: EventLog) -> None:
     await views.wait_for("runs", await log.end_position(), timeout_s=10)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def waiting(log: EventLog, pool: asyncpg.Pool, events: Sequence[e.Event]) -> RunId:
+    """A run that has been accepted, and has not begun, for six minutes."""
+    run_id = RunId(uuid4())
+    await append(log, run_id, *events)
+    await shown(pool, log)
+    await pool.execute("UPDATE runs SET created_at = created_at - interval '6 minutes'")
+    return run_id
 
 
 async def here(pool: asyncpg.Pool, *, vouches: bool, silent: str = "0 s") -> None:

@@ -2,7 +2,7 @@
 -- their first beat, or write none.
 --
 -- $1 seconds, $2 and $3 the last one of the page before, $4 how many at most.
-SELECT run.run_id, run.started_at
+SELECT run.run_id, run.started_at AS since
   FROM runs AS run
  WHERE run.status = 'Running'
    AND run.started_at < clock_timestamp() - make_interval(secs => $1)
