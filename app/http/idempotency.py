@@ -19,7 +19,7 @@ from app.http.services import services_of, tenant_of
 from app.idempotency.answer import Answer, Form
 from app.idempotency.service import Begin, Submission, Use
 from domain.events import Recorded, RunEvent
-from domain.idempotency import KeyedRequest
+from domain.idempotency import KeyedRequest, KeyInProgress
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -59,8 +59,12 @@ async def once(
     """
     services = services_of(request)
     use = Use(tenant=tenant_of(request), request=await _keyed(request), form=form)
-    async with request.app[IN_FLIGHT].until_stop():
-        outcome = await services.idempotency.answered(use, submission, begin or services.runs.start)
+    try:
+        async with request.app[IN_FLIGHT].until_stop():
+            outcome = await services.idempotency.answered(use, submission, begin or services.runs.start)
+    except KeyInProgress as error:
+        name_run(request, error.run_id)  # whoever does not want to come again can watch it
+        raise
     name_run(request, outcome.run_id)
     if refuse and not outcome.answer.is_kept:
         return refuse(request, outcome.events)

@@ -157,6 +157,11 @@ class Idempotency:
             if reservation.stream_id not in conflict.stream_ids:
                 raise
             return None
+        except TraconError:
+            raise  # refused, or not known to be begun: the store knows, if anybody
+        except Exception:
+            await self._let_go(use, run_id)
+            raise
 
     async def _seen_to_its_end(self, use: Use, run_id: RunId) -> Outcome:
         """A success is told once the key has it, a failure once the key is free again."""

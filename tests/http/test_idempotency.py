@@ -64,6 +64,7 @@ async def test_while_the_first_is_in_progress_a_repetition_is_told_to_come_again
         assert (refused.status, refused.headers["Retry-After"]) == (409, "1")
         assert refused.headers["Content-Type"] == "application/problem+json"
         assert refused.json["code"] == "idempotency_key_in_progress"
+        assert refused.headers["X-Run-Id"] == (await runs_of(host))[0]["id"]
         assert refused.json["error"] == {
             "message": refused.json["detail"],
             "type": "idempotency_error",

@@ -108,6 +108,19 @@ async def test_where_nothing_could_be_begun_the_key_stays_free(host_of: OpenHost
     assert await desk.key() == Key()
 
 
+async def test_a_crash_after_the_run_was_opened_frees_the_key_too(host_of: OpenHost) -> None:
+    """IDEM-3: an exception."""
+    desk = Desk(host := await host_of(ECHO), COUNT)
+
+    async def crash(submission: StartRequest) -> RunId:
+        await host.services.runs.start(submission)
+        raise LookupError("a defect")
+
+    with pytest.raises(LookupError):
+        await desk.answered(COUNT, crash)
+    assert not (await desk.key()).in_progress
+
+
 async def test_a_conflict_that_is_not_of_the_key_is_its_starters_to_answer(host_of: OpenHost) -> None:
     """IDEM-4: only a lost race for the key is run again."""
     desk = Desk(host := await host_of(ECHO), COUNT)
