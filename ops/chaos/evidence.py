@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import cast
 from uuid import UUID
@@ -22,7 +23,7 @@ _OUTAGE = re.compile(
     r"StoreUnavailable|Connection\w*Error|CannotConnectNow|\w*ShutdownError|TimeoutError|InterfaceError|InternalClientError"
 )
 
-_GIVES_UP_STARTING = b"tracon: Postgres is not available"
+_GIVES_UP_STARTING = "tracon: Postgres is not available"
 
 _RAISED = re.compile(r"^(?!Traceback|DETAIL|HINT)[A-Za-z_][\w.]*(?=:|$)", re.MULTILINE)
 
@@ -144,10 +145,10 @@ def read_bodies(files: Sequence[Path]) -> list[Body]:
 def read_defects(files: Sequence[Path]) -> list[str]:
     """Crashes in the hosts' logs, and what is no line of a log. That the database is away is neither."""
     return [
-        f"{file.stem}: {line.decode(errors='replace').strip()}"
+        f"{file.stem}: {defect}"
         for file in files
-        for line in file.open("rb")
-        if _is_defect(line)
+        for is_log, lines in groupby(file.read_text(errors="replace").splitlines(), _is_log)
+        for defect in (filter(_is_defect, lines) if is_log else _spilt(lines))
     ]
 
 
@@ -158,12 +159,22 @@ def _body_in(line: bytes) -> Body | None:
         return None
 
 
-def _is_defect(line: bytes) -> bool:
+def _is_log(line: str) -> bool:
+    return line.startswith("{")
+
+
+def _is_defect(line: str) -> bool:
     try:
         said = json.loads(line)
     except ValueError:
-        return bool(line.strip()) and not line.startswith(_GIVES_UP_STARTING)
+        return False  # a kill has cut it short
     if said["level"] not in ("ERROR", "CRITICAL") or "exc_info" not in said:
         return False
     cause = _RAISED.findall(str(said["exc_info"]))[-1:]
     return said["event"].endswith("crashed") or not cause or _OUTAGE.search(cause[0]) is None
+
+
+def _spilt(lines: Iterable[str]) -> list[str]:
+    """What went past the log, as one."""
+    said = "\n".join(line for line in lines if not line.startswith(_GIVES_UP_STARTING)).strip()
+    return [said] if said else []

@@ -1,8 +1,10 @@
 """What a trial came to, for people: a table, and each violation with its evidence."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
+from uuid import UUID
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,22 +13,37 @@ from rich.table import Table
 from domain.events import RunCancelled, RunCompleted, RunContinuationBlocked, RunContinued, RunFailed
 from ops.chaos.evidence import Evidence, History
 from ops.chaos.oracle.kills import Verdict
+from ops.chaos.received import Violation
 from ops.chaos.trial import Outcome
 
-_SHOWN = 20
-_LONGEST = 3000
+_SHOWN = 5
+"""Of each rule."""
+_LONGEST = 2000
 
 
 def show(outcome: Outcome, console: Console) -> None:
     """Print it all. Nothing is left out but violations beyond the first few."""
     console.print(_summary(outcome))
-    for violation in outcome.violations[:_SHOWN]:
-        console.print(f"[bold red]{escape(violation.rule)}[/]: {escape(violation.what[:_LONGEST])}")
-        run = outcome.evidence.runs.get(violation.run_id) if violation.run_id else None
-        if run is not None:
-            console.print(_story(run, outcome.evidence))
-    if len(outcome.violations) > _SHOWN:
-        console.print(f"... and {len(outcome.violations) - _SHOWN} more")
+    told: set[UUID] = set()
+    for rule, violations in _by_rule(outcome.violations):
+        for violation in violations[:_SHOWN]:
+            console.print(f"[bold red]{rule}[/]: {_shortened(violation.what)}")
+            run = outcome.evidence.runs.get(violation.run_id) if violation.run_id else None
+            if run is not None and run.run_id not in told:
+                told.add(run.run_id)
+                console.print(_story(run, outcome.evidence))
+        if len(violations) > _SHOWN:
+            console.print(f"... and {len(violations) - _SHOWN} more of {rule}")
+
+
+def _by_rule(violations: Iterable[Violation]) -> Iterator[tuple[str, list[Violation]]]:
+    for rule, found in groupby(sorted(violations, key=lambda each: each.rule), lambda each: each.rule):
+        yield rule, list(found)
+
+
+def _shortened(what: str) -> str:
+    """The end of it: there a traceback says what happened."""
+    return escape(what if len(what) <= _LONGEST else f"... {what[-_LONGEST:]}")
 
 
 def _summary(outcome: Outcome) -> Table:
@@ -108,6 +125,6 @@ def show_kills(verdicts: Sequence[Verdict], console: Console) -> None:
         table.add_row(killed.point, str(killed.nth), verdict.outcome, *counts, mark)
     console.print(table)
     told = {violation for verdict in verdicts for violation in verdict.violations}
-    for violation in sorted(told, key=str)[:_SHOWN]:
+    for violation in sorted(told, key=str):
         run = f" (run {violation.run_id})" if violation.run_id else ""
-        console.print(f"[bold red]{escape(violation.rule)}[/]: {escape(violation.what[:_LONGEST])}{run}")
+        console.print(f"[bold red]{violation.rule}[/]: {_shortened(violation.what)}{run}")
