@@ -14,7 +14,7 @@ from projections.tools import Tools
 
 PROJECTIONS: tuple[Projection, ...] = (Runs(), Statistics(), Tools(), Jobs(), Schedules(), Idempotency())
 
-PACES: Mapping[str, Pace] = {Jobs.name: Pace(breath_s=0.005, gather_s=0.0)}
+PACES: Mapping[str, Pace] = {Jobs.name: Pace(breath_s=0.01, gather_s=0.0)}
 """Of those that somebody waits for: a worker hears of a job when its row is there."""
 
 

@@ -60,8 +60,7 @@ async def _queue_run(request: web.Request) -> web.Response:
     if is_keyed(request):
         return await once(request, accepted(services.server.prefix), partial(_queued, request))
     services.drain.admit()
-    run_id = await shield(services.runs.start(await _queued(request)))
-    return await queued(request, run_id)
+    return queued(request, await shield(services.runs.submit(await _queued(request))))
 
 
 async def _queued(request: web.Request) -> StartRequest:

@@ -41,11 +41,16 @@ def accepted(prefix: str) -> Form:
     return Form(name="run.accepted", render=render, at_once=True)
 
 
-async def queued(request: web.Request, run_id: RunId, *, preferred: bool = True) -> web.Response:
-    """The answer to whoever had this run queued, just now or before."""
-    services = services_of(request)
-    created = await services.log.read_stream(run_stream(name_run(request, run_id)), limit=1)
-    answer = accepted(services.server.prefix).render(created)  # type: ignore[arg-type]
+async def queued_before(request: web.Request, run_id: RunId) -> web.Response:
+    """The answer to whoever has a run queued, now or before, in a way of its own."""
+    [created] = await services_of(request).log.read_stream(run_stream(run_id), limit=1)
+    return queued(request, created, preferred=False)
+
+
+def queued(request: web.Request, created: Recorded[Event], *, preferred: bool = True) -> web.Response:
+    """The answer to whoever had this run queued; `preferred`: because it asked not to wait."""
+    name_run(request, RunId(created.stream_id))
+    answer = accepted(services_of(request).server.prefix).render([created])  # type: ignore[list-item]
     headers = {name: value for name, value in answer.headers.items() if preferred or name == "Location"}
     return web.Response(
         body=answer.body,

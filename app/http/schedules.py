@@ -7,7 +7,7 @@ from aiohttp import web
 from app.http.bodies import ListQuery, NoQuery
 from app.http.decoding import body_of, query_of
 from app.http.job_bodies import CreateScheduleBody, ReplaceScheduleBody
-from app.http.queued import queued
+from app.http.queued import queued_before
 from app.http.replies import reply
 from app.http.services import services_of, tenant_of
 from app.jobs.schedules import Schedules
@@ -63,7 +63,7 @@ async def trigger_schedule(request: web.Request) -> web.Response:
     """It only writes a job, so a host that drains takes it too (DRAIN-1)."""
     schedules, tenant, name = _named(request)
     run_id = await shield(schedules.trigger(tenant, name))
-    return await queued(request, run_id, preferred=False)
+    return await queued_before(request, run_id)
 
 
 def _named(request: web.Request) -> tuple[Schedules, str, str]:

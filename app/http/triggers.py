@@ -8,7 +8,7 @@ from app.http.bodies import NoQuery
 from app.http.decoding import query_of, read_body
 from app.http.errors import Refused
 from app.http.idempotency import REPLAYED
-from app.http.queued import queued
+from app.http.queued import queued_before
 from app.http.services import services_of
 from app.jobs.triggers import Delivery
 
@@ -37,7 +37,7 @@ async def deliver(request: web.Request) -> web.Response:
     accepted = await shield(services_of(request).triggers.accept(request.match_info["name"], delivery))
     if accepted is None:
         raise NotSigned
-    response = await queued(request, accepted.run_id, preferred=False)
+    response = await queued_before(request, accepted.run_id)
     if accepted.repeated:
         response.headers[REPLAYED] = "true"
     return response

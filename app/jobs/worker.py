@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Protocol
@@ -14,11 +14,13 @@ from app.jobs.leasing import Leasing
 from app.jobs.slots import Slots
 from app.metrics import Metrics
 from app.settings import AsyncRunSettings
+from domain.codec import UnknownTopic, UnreadableEvent
 from domain.commands import ExhaustAttempts, FailRun, RunCommand
 from domain.errors import NotFound, Rejected
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId
 from domain.refusals import RunAlreadyBegun, RunAlreadyEnded
+from domain.run import Run
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +46,11 @@ class Bell(Protocol):
 class Runs(Protocol):
     """What a worker asks of those who run runs."""
 
-    async def take(self, run_id: RunId) -> asyncio.Task[None]:
-        """Begin a queued run on this host; the task ends with it.
+    async def look_up(self, run_ids: Sequence[RunId]) -> dict[RunId, Run]:
+        """The runs as they are now. Raise StoreUnavailable."""
+
+    async def take(self, run_id: RunId, known: Run | None = None) -> asyncio.Task[None]:
+        """Begin a queued run, `known` or looked up, on this host; the task ends with it.
 
         Raise RunAlreadyBegun, RunAlreadyEnded, Rejected or NotFound where it cannot be begun, or
         StoreUnavailable, after which it may have been.
@@ -122,9 +127,9 @@ class Worker:
         free = self._slots.by_lane()
         if not free or not self._may_lease():
             return False
-        asked_at = elapsed_s()
+        asked_at, at_most = elapsed_s(), self._slots.free
         try:
-            jobs = await self._queue.lease(free, self._slots.free, self._settings.lease_duration)
+            jobs = await self._queue.lease(free, at_most, self._settings.lease_duration)
         except StoreUnavailable as error:
             self._note_outage(error)
             return False
@@ -133,16 +138,27 @@ class Worker:
             self._leases.take(job, asked_at)
             self._slots.take(job.lane)
             self._metrics.job_wait_seconds.labels(job.lane).observe(job.waited_s)
-            task = asyncio.create_task(self._see_to(job), name=f"job {job.run_id}")
-            self._beginning.add(task)
-            task.add_done_callback(self._beginning.discard)
-        return bool(jobs)
+        if jobs:
+            self._spawn(self._see_to_all(jobs))
+        return len(jobs) == min(sum(free.values()), at_most)
 
-    async def _see_to(self, job: LeasedJob) -> None:
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(work, name="beginning jobs")
+        self._beginning.add(task)
+        task.add_done_callback(self._beginning.discard)
+
+    async def _see_to_all(self, jobs: Sequence[LeasedJob]) -> None:
+        """What is leased together is looked up together."""
+        known: Mapping[RunId, Run] = {}
+        with suppress(StoreUnavailable, UnknownTopic, UnreadableEvent):  # each finds out for itself
+            known = await self._runs.look_up([job.run_id for job in jobs])
+        await asyncio.gather(*(self._see_to(job, known.get(job.run_id)) for job in jobs))
+
+    async def _see_to(self, job: LeasedJob, known: Run | None) -> None:
         """Have the job's run begun. The one place where a crash in that is answered: its lease runs out."""
         running = None
         try:
-            running = await self._begin(job)
+            running = await self._begin(job, known)
         except StoreUnavailable as error:
             log.warning("job.store_lost", extra={"run_id": str(job.run_id), "error": str(error)})
         except Exception:
@@ -163,13 +179,13 @@ class Worker:
         self._slots.give_back(job.lane)
         self._wake()
 
-    async def _begin(self, job: LeasedJob) -> asyncio.Task[None] | None:
+    async def _begin(self, job: LeasedJob, known: Run | None) -> asyncio.Task[None] | None:
         """The run's task; None where there is nothing left to do for the job."""
         if job.attempts > job.max_attempts + LOST_BEFORE_BEGUN:
             await self._give_up(job)
             return None
         try:
-            running = await self._runs.take(job.run_id)
+            running = await self._runs.take(job.run_id, known)
         except RunAlreadyEnded:
             await self._queue.finish(job.run_id, job.term)
         except RunAlreadyBegun:

@@ -22,7 +22,7 @@ from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
 from domain.commands import CreateRun, StartRun
 from domain.decide import decide
-from domain.events import RunCreated, RunEvent
+from domain.events import Event, Recorded, RunCreated, RunEvent
 from domain.ids import RunId, Version, run_stream, session_stream
 from domain.ledger import Ledger
 from domain.messages import Message
@@ -66,8 +66,10 @@ class Opener:
         self._turns = turns
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def open(self, opening: Opening) -> RunId:
+    async def open(self, opening: Opening) -> Recorded[Event]:
         """When this returns, the run is kept; it is running, or it waits for a worker or for its session.
+
+        Return the run's first event as it was recorded.
 
         Raise SessionBusy, SessionMoved, StoreUnavailable, or VersionConflict where a stream alongside had
         moved; then nothing was begun.
@@ -81,7 +83,8 @@ class Opener:
             run = _after(nothing, created)
             begun = self._beginning(run, opening.definition, claim) if create.queue is None else []
             try:
-                await self._append(run, 0, [*created, *begun], claim, create.tenant, ADMISSION_PATIENCE_S)
+                patience_s = ADMISSION_PATIENCE_S
+                kept = await self._append(run, 0, [*created, *begun], claim, create.tenant, patience_s)
             except StoreUnavailable:
                 self.refuse(run.id)
                 raise
@@ -91,7 +94,7 @@ class Opener:
                 continue  # another run of the session was first
             if create.queue is None:
                 self._start(_after(run, begun), claim, opening.definition, opening.ledger)
-            return run.id
+            return kept[0]
 
     async def take(self, run: Run, created: RunCreated, definition: AgentDefinition) -> asyncio.Task[None]:
         """Begin a run that was left to a worker. Raise StoreUnavailable or VersionConflict."""
@@ -135,12 +138,12 @@ class Opener:
         claim: Claim,
         tenant: str,
         patience_s: float,
-    ) -> None:
+    ) -> list[Recorded[Event]]:
         own = Change(
             stream_id=run_stream(run.id), expected=Version(expected), tenant=tenant, events=tuple(events)
         )
         changes = (own, *claim.changes) if events else claim.changes
-        await self._bench.log.append(*changes, patience_s=patience_s)
+        return await self._bench.log.append(*changes, patience_s=patience_s)
 
     def _start(
         self, run: Run, claim: Claim, definition: AgentDefinition, ledger: Ledger

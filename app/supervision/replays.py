@@ -75,7 +75,7 @@ class Replays:
         create = _creation(created, request)
         definition = self._definition(run, create, request)
         self._catalog.verify(definition)
-        return await self._opener.open(
+        opened = await self._opener.open(
             Opening(
                 run_id=new_run_id(),
                 create=create,
@@ -84,6 +84,7 @@ class Replays:
                 history=await self._history(run, created),
             )
         )
+        return RunId(opened.stream_id)
 
     def _definition(self, run: Run, create: CreateRun, request: ReplayRequest) -> AgentDefinition:
         if not request.recorded_definition:

@@ -1,7 +1,8 @@
 """Starts runs on this host and takes requests about them."""
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import msgspec
 
@@ -20,8 +21,8 @@ from app.supervision.runs import Runs
 from app.supervision.workbench import Workbench
 from domain.commands import CancelQueuedRun, CreateRun, RunCommand
 from domain.decide import RunAlreadyBegun, RunAlreadyEnded
-from domain.events import Recorded, RunEvent
-from domain.ids import RunId, Version
+from domain.events import Event, Recorded, RunEvent
+from domain.ids import RunId, Version, run_stream
 from domain.messages import Message
 from domain.queueing import QueueSpec
 from domain.run import Run, RunStatus, fold
@@ -72,7 +73,13 @@ class RunService:
         self._drain = drain
 
     async def start(self, request: StartRequest) -> RunId:
+        """`submit`, for those who need the run's id and no more."""
+        return RunId((await self.submit(request)).stream_id)
+
+    async def submit(self, request: StartRequest) -> Recorded[Event]:
         """Open the run and give it its actor. When this returns, the run is kept: running, or queued.
+
+        Return its first event as it was recorded.
 
         Raise Draining, AgentNotFound, BadParameter, SessionBusy, SessionMoved, StoreUnavailable, or
         VersionConflict where a stream alongside had moved; then nothing was begun.
@@ -89,14 +96,24 @@ class RunService:
             )
         )
 
-    async def take(self, run_id: RunId) -> asyncio.Task[None]:
+    async def look_up(self, run_ids: Sequence[RunId]) -> dict[RunId, Run]:
+        """The runs as they are now, in one query. An unknown one is missing. Raise StoreUnavailable."""
+        recorded = await self._bench.log.read_streams({run_stream(run_id): 0 for run_id in run_ids})
+        events: dict[RunId, list[RunEvent]] = {}
+        for one in recorded:
+            events.setdefault(RunId(one.stream_id), []).append(cast(RunEvent, one.event))
+        return {run_id: fold(run_id, of_one) for run_id, of_one in events.items()}
+
+    async def take(self, run_id: RunId, known: Run | None = None) -> asyncio.Task[None]:
         """Begin a queued run on this host and give it its actor. The task that is returned ends with it.
+
+        `known` is the run as somebody has just read it; it does not matter if it is that no longer.
 
         Raise RunAlreadyBegun, RunAlreadyEnded, AgentNotFound, BadParameter, or StoreUnavailable, after which
         it may have been recorded as begun.
         """
         while True:
-            run = await self._runs.load(run_id)
+            run, known = known or await self._runs.load(run_id), None
             created = run.created
             if created is None or run.status is not RunStatus.QUEUED:
                 raise _not_to_be_begun(run)

@@ -2,9 +2,15 @@
 
 import sys
 
-from ops.bench import append, gate, memory, run
+from ops.bench import append, gate, memory, queue, run
 
-BENCHMARKS = {"append": append.run, "run": run.run, "memory": memory.run, "gate": gate.run}
+BENCHMARKS = {
+    "append": append.run,
+    "run": run.run,
+    "queue": queue.run,
+    "memory": memory.run,
+    "gate": gate.run,
+}
 
 
 def main(names: list[str]) -> None:

@@ -12,7 +12,7 @@ from app.main import Host
 from app.supervision.run_service import RunService
 from domain.events import JobAttemptsExhausted, ModelCallStarted, RunFailed, RunStarted
 from domain.ids import RunId
-from domain.run import RunStatus
+from domain.run import Run, RunStatus
 from projections.read.jobs import list_jobs
 from tests.hosts import OpenHost, follow, kinds, only, scripted
 from tests.jobs.process import working
@@ -207,10 +207,10 @@ async def test_a_crash_in_beginning_a_run_leaves_the_job_to_its_lease(
     """The worker goes on with other jobs, and this one is offered again."""
     take, crashes = RunService.take, [ZeroDivisionError("a defect")]
 
-    async def crashing(self: RunService, run_id: RunId) -> asyncio.Task[None]:
+    async def crashing(self: RunService, run_id: RunId, known: Run | None = None) -> asyncio.Task[None]:
         if crashes:
             raise crashes.pop()
-        return await take(self, run_id)
+        return await take(self, run_id, known)
 
     monkeypatch.setattr(RunService, "take", crashing)
     host = await host_of(settings(poll_interval="20ms"))
