@@ -44,7 +44,8 @@ async def _ask(console: Console, client: Client, expected: str, circuit: Circuit
     now = (await client.circuits())[PROVIDER]
     told = _TOLD.get(became, became)
     instead = "" if by == PROVIDER else f", and {by} answers in its place"
-    console.print(f"  {PROVIDER} {told}{instead}. Its circuit is [cyan]{now.replace('_', ' ')}[/].")
+    state = now.replace("_", " ")
+    console.print(f"  {PROVIDER} {told}{instead}. Its circuit is [cyan]{state}[/].", soft_wrap=True)
     if (became, now) != (expected, circuit):
         raise StoryBroken(f"{PROVIDER} {told} and its circuit is {now}")
     if (by == PROVIDER) != (became == "replied"):
