@@ -10,6 +10,7 @@ from app.metrics import Metrics
 from app.store.event_log import Change, EventLog, VersionConflict
 from domain.codec import UnknownTopic, UnreadableEvent
 from domain.commands import FailRun
+from domain.continuation import ORPHANED
 from domain.decide import decide
 from domain.events import Recorded, RunCreated, RunEnd, RunEvent, RunFailed, RunStarted
 from domain.failure import ErrorClass, RunError
@@ -17,9 +18,6 @@ from domain.ids import RunId, Version, run_stream
 from domain.run import fold
 
 log = logging.getLogger(__name__)
-
-ORPHANED = "orphaned"
-"""The error type of what is closed here."""
 
 History = list[Recorded[RunEvent]]
 OnOrphaned = Callable[[RunId], Awaitable[None]]
