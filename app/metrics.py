@@ -252,6 +252,18 @@ class Metrics:
         self.jobs_live = Gauge(
             "tracon_jobs_live", "Jobs that this host's worker has.", registry=self.registry
         )
+        self.jobs_waiting = Gauge(
+            "tracon_jobs_waiting",
+            "Jobs that no worker has yet, of all hosts.",
+            ["lane"],
+            registry=self.registry,
+        )
+        self.job_oldest_seconds = Gauge(
+            "tracon_job_oldest_seconds",
+            "Age of the oldest job that no worker has yet, by the database's clock.",
+            ["lane"],
+            registry=self.registry,
+        )
         self.job_wait_seconds = Histogram(
             "tracon_job_wait_seconds",
             "Time from a job's submission until a worker leased it, by the database's clock.",

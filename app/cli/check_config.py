@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from app.cli import options
+from app.jobs.triggers import TriggerMisconfigured, triggers_of
 from app.models.adapters import ProviderMisconfigured, build
 from app.models.http import HttpSession
 from app.registry import Catalog, load_app
@@ -36,6 +37,11 @@ def _missing_here(settings: Settings) -> Iterator[str]:
         try:
             build(name, provider, http)
         except ProviderMisconfigured as error:
+            yield str(error)
+    for name, trigger in settings.triggers.items():
+        try:
+            triggers_of({name: trigger})
+        except TriggerMisconfigured as error:
             yield str(error)
 
 

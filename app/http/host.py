@@ -13,9 +13,11 @@ from app.http.decoding import query_of
 from app.http.negotiation import JSON
 from app.http.probes import PROBES
 from app.http.replies import reply
-from app.http.services import DESCRIPTION, About, services_of
+from app.http.services import DESCRIPTION, About, Services, services_of
+from app.jobs.specs import lanes_of
 from app.metrics import Metrics
 from domain.errors import Unavailable
+from projections.read.jobs import QueueDepth
 from projections.views import Lag
 
 READY_WITHIN_S = 2.0
@@ -80,13 +82,14 @@ async def is_ready(request: web.Request) -> web.Response:
 
 
 async def get_metrics(request: web.Request) -> web.Response:
-    """Lags are asked for when somebody looks. Without a store they stay as they were; see tracon_store_up."""
+    """The store is asked when somebody looks. Without it things stay as they were; see tracon_store_up."""
     services = services_of(request)
     services.metrics.store_up.set(services.log.down is None)
     for name, failing in services.views.failing().items():
         services.metrics.projection_stopped.labels(name).set(failing)
     with suppress(Unavailable, TimeoutError):
         _note(await request.app[PROBES].lags.answer(LAGS_WITHIN_S), services.metrics)
+        _note_depths(await request.app[PROBES].depths.answer(LAGS_WITHIN_S), services)
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     return web.Response(body=encode(services.metrics.registry), headers={"Content-Type": content_type})
 
@@ -99,3 +102,12 @@ def _note(lags: Mapping[str, Lag], metrics: Metrics) -> None:
     for name, lag in lags.items():
         metrics.projection_lag.labels(name).set(lag.events)
         metrics.projection_lag_seconds.labels(name).set(lag.seconds)
+
+
+def _note_depths(depths: Mapping[str, QueueDepth], services: Services) -> None:
+    """Lanes of the settings are shown when they are empty too."""
+    empty = QueueDepth(waiting=0, oldest_s=0.0)
+    for lane in {*lanes_of(services.async_run), *depths}:
+        depth = depths.get(lane, empty)
+        services.metrics.jobs_waiting.labels(lane).set(depth.waiting)
+        services.metrics.job_oldest_seconds.labels(lane).set(depth.oldest_s)

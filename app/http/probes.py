@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 from aiohttp import web
 
 from app.http.services import Services
+from projections.read.jobs import QueueDepth, queue_depths
 from projections.views import Lag
 
 T = TypeVar("T")
@@ -50,14 +52,20 @@ class Probes:
 
     store: Probe[int]
     lags: Probe[dict[str, Lag]]
+    depths: Probe[dict[str, QueueDepth]]
 
     @classmethod
     def of(cls, services: Services) -> Self:
-        return cls(store=Probe(services.log.end_position), lags=Probe(services.views.lags))
+        return cls(
+            store=Probe(services.log.end_position),
+            lags=Probe(services.views.lags),
+            depths=Probe(partial(queue_depths, services.pool)),
+        )
 
     def close(self) -> None:
         self.store.close()
         self.lags.close()
+        self.depths.close()
 
 
 PROBES = web.AppKey("probes", Probes)

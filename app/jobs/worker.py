@@ -181,7 +181,8 @@ class Worker:
 
     async def _begin(self, job: LeasedJob, known: Run | None) -> asyncio.Task[None] | None:
         """The run's task; None where there is nothing left to do for the job."""
-        if job.attempts > job.max_attempts + LOST_BEFORE_BEGUN:
+        ended = known is not None and known.status.ended
+        if job.attempts > job.max_attempts + LOST_BEFORE_BEGUN and not ended:
             await self._give_up(job)
             return None
         try:

@@ -31,6 +31,14 @@ class Job(JobRecord, frozen=True, kw_only=True):
     lease: JobLease | None = None
 
 
+class QueueDepth(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits in a lane for a worker."""
+
+    waiting: int
+    oldest_s: float
+    """Age of the oldest, by the database's clock; 0 if nothing waits."""
+
+
 class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which jobs of a tenant; None asks for any."""
 
@@ -89,6 +97,13 @@ async def lease_of(pool: asyncpg.Pool, run_id: RunId) -> JobLease | None:
     async with snapshot(pool) as conn:
         row = await conn.fetchrow(sql("lease_of_job"), run_id)
     return None if row is None else _lease(row)
+
+
+async def queue_depths(pool: asyncpg.Pool) -> dict[str, QueueDepth]:
+    """By lane; one that has nothing open may be missing. Raises Unavailable."""
+    async with snapshot(pool) as conn:
+        rows = await conn.fetch(sql("queue_depths"))
+    return {row["lane"]: QueueDepth(waiting=row["waiting"], oldest_s=row["oldest_s"]) for row in rows}
 
 
 def _job(row: asyncpg.Record) -> Job:

@@ -163,6 +163,18 @@ async def test_jobs_are_listed_newest_first_and_filtered(hosts: Hosts) -> None:
     assert (await host.get("/tracon/api/jobs?colour=red")).status == 400
 
 
+async def test_metrics_say_how_much_waits_and_for_how_long(hosts: Hosts) -> None:
+    """JOB-1"""
+    host = await hosts.open(worker=False, async_run={"lanes": {"bulk": {}}})
+    for _ in range(3):
+        await submit(host, queue={"lane": "bulk"})
+    await host.views_show("jobs")
+    await host.get("/metrics")
+    assert host.count("tracon_jobs_waiting", lane="bulk") == 3
+    assert host.count("tracon_jobs_waiting", lane="default") == 0
+    assert host.count("tracon_job_oldest_seconds", lane="bulk") > 0
+
+
 async def test_a_run_that_was_begun_at_once_is_no_job(host: Client) -> None:
     run_id = (await host.run("echo")).body["id"]
     answer = await host.get(f"/tracon/api/jobs/{run_id}")
