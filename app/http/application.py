@@ -26,6 +26,8 @@ from app.settings import ServerSettings
 log = logging.getLogger(__name__)
 
 _SHUTDOWN_S = 5.0
+_KEEPALIVE_S = 75.0
+"""A connection that asks for nothing for so long is closed."""
 
 
 def build_application(services: Services, *, api: bool = True) -> web.Application:
@@ -73,7 +75,11 @@ async def listen(application: web.Application, listener: socket.socket) -> Async
     """Accept connections on a bound socket while the block lasts; its value is the URL."""
     # A handler whose client hangs up is cancelled at once: handlers only watch, runs belong to their actors.
     runner = web.AppRunner(
-        application, handler_cancellation=True, access_log=None, shutdown_timeout=_SHUTDOWN_S
+        application,
+        handler_cancellation=True,
+        access_log=None,
+        shutdown_timeout=_SHUTDOWN_S,
+        keepalive_timeout=_KEEPALIVE_S,
     )
     await runner.setup()
     try:

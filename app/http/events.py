@@ -48,7 +48,8 @@ async def stream_run(request: web.Request, run_id: RunId, after: int = 0) -> web
     ):
         async for batch in batches:
             stream.position = last_number(batch, stream.position)
-            await stream.send(frames(run_id, batch, services.recording.display_limit))
+            for piece in frames(run_id, batch, services.recording.display_limit):
+                await stream.send(piece)
     return stream
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
@@ -22,13 +22,28 @@ from domain.ids import RunId
 log = logging.getLogger(__name__)
 
 KEEP_ALIVE = b": keep-alive\n\n"
+_PIECE_BYTES = 64 * 1024
+
 STALLED_S = 60.0
 """A client that takes nothing for so long is let go. It can resume after its last frame."""
 
 
-def frames(run_id: RunId, batch: Iterable[Frame], display_limit: int) -> bytes:
-    """A frame for each, in one piece so that they go out in one write. What is recorded has its number."""
-    return b"".join(_frame(run_id, frame, display_limit) for frame in batch)
+def frames(run_id: RunId, batch: Iterable[Frame], display_limit: int) -> Iterator[bytes]:
+    """A frame for each, in pieces that go out in one write each. What is recorded has its number.
+
+    Made one by one: whoever waits between them for a client that is behind holds no more than a piece.
+    """
+    piece: list[bytes] = []
+    size = 0
+    for frame in batch:
+        piece.append(_frame(run_id, frame, display_limit))
+        size += len(piece[-1])
+        if size >= _PIECE_BYTES:
+            yield b"".join(piece)
+            piece.clear()
+            size = 0
+    if piece:
+        yield b"".join(piece)
 
 
 def last_number(batch: Sequence[Frame], before: int | None) -> int | None:
@@ -105,7 +120,7 @@ class OpenStreams:
     def __init__(self, keepalive_s: float, gauge: Gauge, in_flight: InFlight | None = None) -> None:
         self._keepalive_s = keepalive_s
         self._gauge = gauge
-        self._in_flight = in_flight or InFlight()
+        self._in_flight = InFlight() if in_flight is None else in_flight
         self._open: set[EventStream] = set()
 
     @asynccontextmanager

@@ -18,7 +18,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Events in the log's order, after which no earlier one can appear (EVENT-5).
 
-    `pending`: the page ends before a position that may still be filled; look again within milliseconds.
+    `pending`: look again within milliseconds, however few they are. The page ends before a position that may
+    still be filled, or it has as much as a page may hold.
     """
 
     events: list[Recorded[Event]]

@@ -118,10 +118,11 @@ class Feed:
 
     async def _catch_up(self, stream_id: StreamId, channel: _Channel, follower: Follower) -> list[Frame]:
         follower.behind = False  # from here on its buffer is filled again, so that nothing falls in between
-        recorded = await self._reader.read_stream(stream_id, follower.position, _PAGE)
+        page = await self._reader.read_stream_page(stream_id, follower.position, _PAGE)
+        recorded = page.events
         if recorded:
             follower.position = recorded[-1].sequence
-            follower.behind = follower.behind or len(recorded) == _PAGE
+            follower.behind = follower.behind or page.pending
             if follower.position > channel.head:
                 channel.offer(recorded, source=follower)
         return list(recorded)

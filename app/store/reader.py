@@ -12,13 +12,17 @@ from app.store.sql import sql
 from domain.events import Event, Recorded
 from domain.ids import StreamId
 
+PAGE_BYTES = 1 << 20
+"""Payload after which a page ends, however few events it has. Every reader holds a page of its own."""
+
 
 class Reader:
     """Every method raises StoreUnavailable, and UnreadableEvent or UnknownTopic for what it must not skip."""
 
-    def __init__(self, pool: asyncpg.Pool, mapper: EventMapper) -> None:
+    def __init__(self, pool: asyncpg.Pool, mapper: EventMapper, page_bytes: int = PAGE_BYTES) -> None:
         self._pool = pool
         self._recorded = mapper.recorded
+        self._page_bytes = page_bytes
         self._holes = Holes(pool)
 
     async def read_stream(
@@ -28,6 +32,12 @@ class Reader:
         with translated():
             rows = await self._pool.fetch(sql("read_stream"), stream_id, after, limit)
         return [self._recorded(row) for row in rows]
+
+    async def read_stream_page(self, stream_id: StreamId, after: int, limit: int) -> Page:
+        """The next part of a stream, for who takes it in parts; nothing only at its end."""
+        with translated():
+            rows = await self._pool.fetch(sql("read_stream_page"), stream_id, after, limit, self._page_bytes)
+        return Page(events=[self._recorded(row) for row in rows], pending=self._may_go_on(rows, limit))
 
     async def read_last(self, stream_id: StreamId) -> Recorded[Event] | None:
         """A stream's last event; None for an unknown stream."""
@@ -46,19 +56,23 @@ class Reader:
         with translated():
             while True:
                 settled = self._holes.settled  # before the query: what is settled now, it will see
-                rows = await self._pool.fetch(sql("read_page"), after, limit)
+                rows = await self._pool.fetch(sql("read_page"), after, limit, self._page_bytes)
                 safe = _before_a_hole(rows, after, settled)
                 if safe == len(rows):
                     break
                 if safe or not await self._holes.settle(rows[0]["notification_id"] - 1):
                     return Page(events=[self._recorded(row) for row in rows[:safe]], pending=True)
-        return Page(events=[self._recorded(row) for row in rows], pending=False)
+        cut = len(rows) < limit and self._may_go_on(rows, limit)
+        return Page(events=[self._recorded(row) for row in rows], pending=cut)
 
     async def end_position(self) -> int:
         """The highest visible position. Measure lag by it; start no reader there (see `holes`)."""
         with translated():
             position: int = await self._pool.fetchval(sql("end_position"))
         return position
+
+    def _may_go_on(self, rows: Sequence[asyncpg.Record], limit: int) -> bool:
+        return len(rows) >= limit or sum(len(row["state"]) for row in rows) >= self._page_bytes
 
 
 def _before_a_hole(rows: Sequence[asyncpg.Record], after: int, settled: int) -> int:

@@ -48,7 +48,8 @@ async def own(request: web.Request, batches: int, size: int) -> web.StreamRespon
     batch = [EVENT] * size
     async with request.app[STREAMS].open(EventStream(request, {})) as stream:
         for _ in range(batches):
-            await stream.send(frames(RUN_ID, batch, LIMIT))
+            for piece in frames(RUN_ID, batch, LIMIT):
+                await stream.send(piece)
             await asyncio.sleep(0)
         if not batches:
             await asyncio.Event().wait()

@@ -74,13 +74,13 @@ async def fetched(server: TestServer) -> AsyncIterator[ClientResponse]:
         yield response
 
 
-def test_a_batch_is_one_piece_of_numbered_frames() -> None:
+def test_a_batch_is_numbered_frames() -> None:
     """HTTP-3"""
     one, live = (
         recorded(TextDelta(step=1, text="a\nb")),
         LiveFrame(after=3, event=TextDelta(step=1, text="c")),
     )
-    assert frames(RUN, [one, live], 1000) == (
+    assert b"".join(frames(RUN, [one, live], 1000)) == (
         b"id: 3\nevent: TextDelta\n"
         b'data: {"run_id":"00000000-0000-0000-0000-000000000007","sequence":3,"type":"TextDelta",'
         b'"at":"2026-01-02T03:04:05Z","data":{"step":1,"text":"a\\nb"}}\n\n'
@@ -88,6 +88,13 @@ def test_a_batch_is_one_piece_of_numbered_frames() -> None:
         b'data: {"run_id":"00000000-0000-0000-0000-000000000007","type":"TextDelta",'
         b'"data":{"step":1,"text":"c"}}\n\n'
     )
+
+
+def test_small_frames_go_out_together_and_large_ones_one_by_one() -> None:
+    """A client that is behind is waited for between pieces, so a host holds one of them for it, not all."""
+    small, large = (recorded(TextDelta(step=1, text=size * "x")) for size in (1, 70_000))
+    pieces = list(frames(RUN, [small, small, large, large, small], 1 << 20))
+    assert [piece.count(b"event: ") for piece in pieces] == [3, 1, 1]
 
 
 async def test_an_idle_stream_is_kept_open_by_comments() -> None:

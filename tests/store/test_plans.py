@@ -33,6 +33,10 @@ def read_stream(stream: UUID, version: int) -> tuple[object, ...]:
     return (stream, version - 2, 200)
 
 
+def read_stream_page(stream: UUID, version: int) -> tuple[object, ...]:
+    return (stream, version - 2, 200, 1 << 20)
+
+
 def read_last(stream: UUID, _: int) -> tuple[object, ...]:
     return (stream,)
 
@@ -42,7 +46,7 @@ def read_streams(stream: UUID, version: int) -> tuple[object, ...]:
 
 
 def read_page(_: UUID, version: int) -> tuple[object, ...]:
-    return (version, 20)
+    return (version, 20, 1 << 20)
 
 
 def end_position(_: UUID, _version: int) -> tuple[object, ...]:
@@ -55,6 +59,7 @@ def end_position(_: UUID, _version: int) -> tuple[object, ...]:
         ("append", append),
         ("append_apart", append_apart),
         ("read_stream", read_stream),
+        ("read_stream_page", read_stream_page),
         ("read_last", read_last),
         ("read_streams", read_streams),
         ("read_page", read_page),
