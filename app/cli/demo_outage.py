@@ -31,7 +31,7 @@ async def a_provider_dies(console: Console, client: Client) -> None:
     await _ask(console, client, "status", CircuitStatus.OPEN)
     await _ask(console, client, "circuit_open", CircuitStatus.OPEN)
     async with asyncio.timeout(_BREAK_S):
-        while (await client.circuits())[PROVIDER] is not CircuitStatus.HALF_OPEN:
+        while (await client.circuits())[PROVIDER] is not CircuitStatus.HALF_OPEN:  # noqa: ASYNC110 - another process
             await asyncio.sleep(_POLL_S)
     console.print("  The break is over: the circuit is half open, and one call may try.")
     await _ask(console, client, "replied", CircuitStatus.CLOSED)

@@ -88,10 +88,6 @@ class Settings(Section, frozen=True, kw_only=True):
 
 # Whoever makes one of these act removes its line.
 _WITHOUT_EFFECT: dict[str, Callable[[Settings], bool]] = {
-    "cancellation.scope": lambda s: s.cancellation.scope == "cluster",
-    "singleton_execution": lambda s: s.singleton_execution.enabled,
-    "run_reconciliation": lambda s: s.run_reconciliation.enabled,
     "workflows.resume_interrupted_runs": lambda s: s.workflows.resume_interrupted_runs,
     "agent_graph": lambda _: True,
-    "drain": lambda s: s.drain.enabled,
 }

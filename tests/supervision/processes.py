@@ -1,5 +1,6 @@
 """Hosts in processes of their own, to be killed, to be stopped and woken, and to be told to leave."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -9,11 +10,11 @@ from pathlib import Path
 from threading import Thread
 from uuid import UUID
 
-from aiohttp import ClientSession
+from aiohttp import ClientResponse, ClientSession
 
 from domain.ids import RunId
 from tests.cli.command import ROOT, Service, serving
-from tests.http.client import eventually
+from tests.http.client import Frame, eventually
 
 THRESHOLD_S = 1.5
 RECONCILING = (
@@ -53,6 +54,22 @@ class Trial:
             assert response.status == 200, await response.text()
             yield RunId(UUID(response.headers["X-Run-Id"]))
 
+    @asynccontextmanager
+    async def watch(self, agent: str) -> AsyncIterator[tuple[RunId, AsyncIterator[Frame]]]:
+        """A run of the host, and its frames up to the end of the answer."""
+        async with (
+            ClientSession(base_url=self.service.url) as session,
+            session.post(f"/tracon/api/agents/{agent}/run", json={"message": "Go on."}) as response,
+        ):
+            assert response.status == 200, await response.text()
+            yield RunId(UUID(response.headers["X-Run-Id"])), _frames(response)
+
+    async def live(self, runs: int) -> None:
+        """Return when the host has so many runs."""
+        line = f"tracon_runs_live {runs}.0"
+        while line not in (await asyncio.to_thread(self.service.request, "/metrics")).decode():
+            await asyncio.sleep(0.01)
+
     async def marked(self, mark: str) -> None:
         """Return when a tool has left this mark."""
         await eventually(lambda: mark in self.marks(), within_s=30)
@@ -60,6 +77,12 @@ class Trial:
     async def told(self, event: str) -> None:
         """Return when the host has logged this."""
         await eventually(lambda: event in self.logged(), within_s=30)
+
+
+async def _frames(response: ClientResponse) -> AsyncIterator[Frame]:
+    while text := (await response.content.readuntil(b"\n\n")).decode().strip():
+        if not text.startswith(":"):
+            yield Frame.parse(text)
 
 
 class Busy(ThreadingHTTPServer):
