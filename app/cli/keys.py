@@ -9,11 +9,11 @@ from typing import TypeVar
 import click
 import msgspec
 
+from app.assembly.stores import open_database
 from app.cli import options
 from app.db.pool import closing_pool
 from app.keys.key import NAME_LENGTH, ApiKey, Scope, TenantName, prefix_of
 from app.keys.store import KeyStore
-from app.main import open_database
 from app.settings import parse_duration
 from app.settings.whole import Settings
 from domain.ids import DEFAULT_TENANT

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
+from app.assembly.stores import open_database
 from app.cli import options
 from app.db.migrate import migrate as apply_missing
-from app.main import open_database
 
 
 @click.command()

@@ -7,9 +7,9 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from app.assembly.stores import open_database, open_log
 from app.cli import options
 from app.db.pool import closing_pool
-from app.main import open_database, open_log
 from app.settings.whole import Settings
 from projections.base import Projection
 from projections.catalog import named

@@ -10,11 +10,11 @@ from uuid import UUID
 import click
 from rich.console import Console
 
+from app.assembly.stores import open_database, open_log
 from app.cli import options
 from app.cli.event_table import event_table
 from app.cli.failures import Failed
 from app.http.display import EventView, encode, view_of
-from app.main import open_database, open_log
 from app.settings.whole import Settings
 from domain.events import Event, Recorded, RunEvent
 from domain.ids import RunId, run_stream

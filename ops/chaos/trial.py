@@ -13,8 +13,8 @@ import asyncpg
 import msgspec
 from aiohttp import ClientSession, TCPConnector
 
+from app.assembly.stores import open_log
 from app.db.pool import closing_pool
-from app.main import open_log
 from app.settings.whole import Settings
 from ops.chaos import settings as trial_settings
 from ops.chaos.client import Client

@@ -8,8 +8,8 @@ from typing import Any
 import asyncpg
 import pytest
 
+from app.assembly.stores import open_log
 from app.identity import new_run_id
-from app.main import open_log
 from app.settings import StoreSettings
 from app.store.change import Change
 from domain.agent import AgentDefinition

@@ -1,0 +1,96 @@
+"""What takes work in for a host besides plain requests: workers with their leases, and idempotency keys."""
+
+import asyncio
+from functools import partial
+
+import asyncpg
+
+from app.db.pool import database_time
+from app.http.forms import forms
+from app.idempotency.decisions import Decisions
+from app.idempotency.keys import Keys
+from app.idempotency.service import Idempotency
+from app.idempotency.settling import Settling
+from app.idempotency.sweeper import Sweeper
+from app.jobs.leasing import Leasing
+from app.jobs.scheduler import Scheduler
+from app.jobs.worker import Worker
+from app.metrics import Metrics
+from app.settings.whole import Settings
+from app.store.event_log import EventLog
+from app.supervision.drain import Drain
+from app.supervision.duties import Duties, Duty
+from app.supervision.roster import Roster
+from app.supervision.run_service import RunService
+from app.supervision.runs import Runs
+from domain.ids import RunId
+from projections.jobs import CHANNEL as JOBS
+
+
+def worker_of(
+    leasing: Leasing,
+    run_service: RunService,
+    event_log: EventLog,
+    drain: Drain,
+    settings: Settings,
+    metrics: Metrics,
+) -> Worker:
+    """The worker that takes queued runs until the host drains."""
+    worker = Worker(
+        leasing,
+        run_service,
+        partial(event_log.bell_of, JOBS, ""),
+        may_lease=lambda: not drain.begun.is_set(),
+        settings=settings.async_run,
+        metrics=metrics,
+    )
+    leasing.keeper.on_lost = worker.lost
+    return worker
+
+
+def at_work(leasing: Leasing, worker: Worker, scheduler: Scheduler) -> list[asyncio.Task[None]]:
+    """The tasks of a host that works on the queue."""
+    return [
+        asyncio.create_task(scheduler.run(), name="scheduler"),
+        asyncio.create_task(leasing.keeper.watch(), name="keeper of leases"),
+        asyncio.create_task(worker.run(), name="worker"),
+    ]
+
+
+def idempotency_of(
+    settings: Settings,
+    pool: asyncpg.Pool,
+    event_log: EventLog,
+    runs: Runs,
+    roster: Roster,
+    duties: Duties,
+    metrics: Metrics,
+) -> tuple[Idempotency, Decisions]:
+    """What answers requests with a key, and what operators decide of keys. The sweep becomes a duty."""
+
+    def is_live(run_id: RunId) -> bool:
+        return roster.find(run_id) is not None
+
+    keys = Keys(event_log, settings.store.outage_patience)
+    settling = Settling(
+        keys, runs, forms(settings.server.prefix), continues=settings.run_continuation.enabled
+    )
+    if settings.idempotency.enabled:
+        sweeper = Sweeper(pool, settling)
+        duties.add(
+            Duty(
+                name="idempotency",
+                period_s=settings.idempotency.sweep_interval,
+                perform=lambda _: sweeper.sweep(),
+            )
+        )
+    service = Idempotency(
+        settings.idempotency,
+        event_log,
+        keys,
+        settling,
+        is_live=is_live,
+        now=partial(database_time, pool),
+        metrics=metrics,
+    )
+    return service, Decisions(keys, is_live=is_live)

@@ -1,0 +1,89 @@
+"""What the runs of a host are worked on with, and what is done for them in between."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import asyncpg
+
+from app.assembly.calls import chain_link_of, prices_of
+from app.db.pool import database_time
+from app.metrics import Metrics
+from app.models.gate import Gate
+from app.models.port import ModelAdapter
+from app.registry import Catalog
+from app.settings.whole import Settings
+from app.store.event_log import EventLog
+from app.supervision.duties import Duties, Duty
+from app.supervision.orphans import Orphans
+from app.supervision.presence import Presence
+from app.supervision.reconciler import Reconciler
+from app.supervision.session_turns import SessionTurns
+from app.supervision.singleton import PERIODIC_WORK, Singleton
+from app.supervision.supervisor import Supervisor
+from app.supervision.workbench import Workbench
+from app.tools.runner import ToolRunner
+
+
+def workbench_of(
+    settings: Settings,
+    catalog: Catalog,
+    adapters: Mapping[str, ModelAdapter],
+    gate: Gate,
+    event_log: EventLog,
+    presence: Presence,
+    host_id: str,
+    metrics: Metrics,
+) -> Workbench:
+    """What every actor of the host works with."""
+    return Workbench(
+        host=host_id,
+        log=event_log,
+        presence=presence,
+        adapters=adapters,
+        gate=gate,
+        chain_link=partial(chain_link_of, settings.providers),
+        prices=prices_of(settings.providers),
+        currency=settings.pricing.currency,
+        tools=catalog.tools,
+        tool_runner=ToolRunner(settings.cancellation),
+        metrics=metrics,
+        turn=settings.turn,
+        tool_loop=settings.tool_loop,
+        chain=settings.chain,
+        recording=settings.recording,
+        store=settings.store,
+    )
+
+
+def session_turns_of(
+    settings: Settings, pool: asyncpg.Pool, event_log: EventLog, supervisor: Supervisor
+) -> SessionTurns:
+    """Whose turn it is in a session, by the settings."""
+    # A run takes that long to end once its deadline has passed, at the very most.
+    ending_s = settings.cancellation.grace + settings.store.outage_patience + 60.0
+    return SessionTurns(
+        event_log,
+        settings.sessions,
+        now=partial(database_time, pool),
+        close=supervisor.close,
+        limit_s=settings.turn.timeout + ending_s,
+        continues=settings.run_continuation.enabled,
+    )
+
+
+def duties_of(
+    settings: Settings,
+    pool: asyncpg.Pool,
+    orphans: Orphans,
+    presence: Presence,
+    host_id: str,
+    metrics: Metrics,
+) -> Duties:
+    """The periodic work of the host, under one owner where that is wanted."""
+    singleton = Singleton(PERIODIC_WORK, host_id, pool, settings.singleton_execution, metrics)
+    duties, reconciliation = Duties(singleton, metrics), settings.run_reconciliation
+    if reconciliation.enabled:
+        reconciler = Reconciler(pool, orphans, host_id, presence, reconciliation)
+        scan = Duty(name="reconciliation", period_s=reconciliation.scan_interval, perform=reconciler.scan)
+        duties.add(scan)
+    return duties
