@@ -120,14 +120,22 @@ def _settle(path: Path, socket_dir: Path, program: Path, owner: int | None) -> r
 
 def _socket_dir(path: Path) -> Path:
     wanted = path / "socket"
-    if len(f"{wanted}/.s.PGSQL.{PORT}") > _LONGEST_SOCKET_PATH or "," in str(wanted):
+    if _is_no_socket_dir(wanted):
         name = hashlib.sha256(str(path).encode()).hexdigest()[:16]
-        wanted = Path(tempfile.gettempdir()) / f"tracon-{os.geteuid()}-{name}"
+        short = f"tracon-{os.geteuid()}-{name}"
+        # A temporary folder of one's own can be deep down, too.
+        folders = [Path(folder) / short for folder in (tempfile.gettempdir(), "/tmp")]  # noqa: S108
+        wanted = next((folder for folder in folders if not _is_no_socket_dir(folder)), folders[0])
     wanted.mkdir(mode=0o700, exist_ok=True)
     # In a folder that all may write to, the name could have been taken by somebody.
     if wanted.is_symlink() or wanted.stat().st_mode & 0o077:
         raise DatabaseUnusable(f"{wanted}, for the socket of {path}, is not private: remove it")
     return wanted
+
+
+def _is_no_socket_dir(folder: Path) -> bool:
+    """Whether Postgres cannot use it: the path is too long, or would be read as two."""
+    return len(f"{folder}/.s.PGSQL.{PORT}") > _LONGEST_SOCKET_PATH or "," in str(folder)
 
 
 def _give(folder: Path, way: run_as.Way) -> None:

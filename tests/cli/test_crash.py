@@ -15,7 +15,11 @@ from tests.cli.command import DEMO, Service, serving, tracon
 NTH = {"append.before": 4, "append.after": 4, "model.call.before": 2}
 
 
-@pytest.mark.parametrize("point", get_args(FaultPoint))
+# Heartbeats and leases beat by the clock, not with the run: `ops/chaos` kills a host there, too.
+POINTS = [point for point in get_args(FaultPoint) if not point.startswith(("heartbeat", "lease"))]
+
+
+@pytest.mark.parametrize("point", POINTS)
 async def test_nothing_that_was_received_is_lost_by_a_kill_at(
     point: FaultPoint, database: str, tmp_path: Path
 ) -> None:

@@ -1,10 +1,12 @@
 """A server in a directory: what is kept, what is refused, and what its surroundings cannot change."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
 import uvloop
 
+from app.db import data_dir
 from app.db.errors import DatabaseUnusable
 from tests.db.servers import FAST, nothing_runs, query, start
 
@@ -80,3 +82,17 @@ def test_it_works_under_uvloop(tmp_path: Path) -> None:
         return await server.close()
 
     assert uvloop.run(once())
+
+
+def test_a_deep_data_directory_has_its_socket_where_a_path_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A socket's path has a limit, and a temporary folder of one's own can be deep down, too."""
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+    deep.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    folder = data_dir._socket_dir(deep)
+    try:
+        assert len(str(folder)) < 80
+    finally:
+        folder.rmdir()
