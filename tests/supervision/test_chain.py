@@ -276,7 +276,9 @@ class TestFirstContent:
         host = await host_of(
             chained(self.SLOW, mute, more=self.SHORT, agent='tools = ["look"]'), tools=(look,)
         )
-        assert called(await run(host)) == ["p1"]
+        seen = await run(host)
+        assert called(seen) == ["p1"]
+        assert len(only(seen, e.RunCompleted)) == 1
 
     async def test_a_long_answer_that_nobody_watches_is_not_taken_for_silence(
         self, host_of: OpenHost
