@@ -106,6 +106,7 @@ async def test_a_run_that_is_waited_for_is_not_queued(host: Client) -> None:
 async def test_what_is_wrong_is_told_at_once_and_queues_nothing(host: Client) -> None:
     assert (await host.post("/tracon/api/agents/nobody/run", {"message": "hello"}, **ASYNC)).status == 404
     assert (await submit(host, parameters={"tone": "kind"})).status == 400
+    await host.views_show("jobs")
     assert (await host.get("/tracon/api/jobs")).body["jobs"] == []
 
 

@@ -74,6 +74,7 @@ async def test_a_due_time_is_fired_once_though_several_hosts_are_there(
     [created] = only(recorded, RunCreated)
     assert created.input == nightly().input
     assert created.queue == QueueSpec(priority=3, source=ScheduleFiring(schedule="nightly", due=due))
+    await shown(hosts[1], "runs")
     assert await pool.fetchval("SELECT count(*) FROM runs") == 1
 
 
