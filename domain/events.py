@@ -7,13 +7,16 @@ never reused. A new field gets a default. Any other change is a new topic and an
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import msgspec
 
 from domain.agent import AgentDefinition, Link
+from domain.event import Event as Event
+from domain.event import Recorded as Recorded
+from domain.event import topic_of as topic_of
 from domain.failure import CallFailure, ErrorClass, FailureClass
-from domain.ids import RunId, StreamId, Version
+from domain.ids import RunId
 from domain.messages import AssistantMessage, Message, Usage
 from domain.queueing import QueueSpec, ScheduleDefinition
 from domain.replay import Replay
@@ -67,10 +70,6 @@ class ContinuationBlock(StrEnum):
     OUTCOME_UNKNOWN = "outcome_unknown"
     """Only this one can be lifted: by saying what became of the call (`ToolResolved`)."""
     AGENT_UNAVAILABLE = "agent_unavailable"
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="topic", omit_defaults=True):
-    """A fact. It carries no time and no sequence: the log stamps both (`Recorded`)."""
 
 
 class RunCreated(Event, frozen=True, kw_only=True, tag="run.created.v1"):
@@ -514,25 +513,3 @@ ScheduleEvent = (
 BatchEvent = BatchCreated
 IdempotencyEvent = IdempotencyKeyReserved | IdempotencyKeyCompleted | IdempotencyKeyReleased
 AnyEvent = RunEvent | SessionEvent | ScheduleEvent | BatchEvent | IdempotencyEvent
-
-E_co = TypeVar("E_co", bound=Event, covariant=True)
-
-
-class Recorded(msgspec.Struct, Generic[E_co], frozen=True, kw_only=True):
-    """An event at its place in the log.
-
-    `sequence` counts the events of one stream from 1 without a gap; `position` orders the whole log, with
-    holes; `at` is the database's clock (UTC).
-    """
-
-    stream_id: StreamId
-    sequence: Version
-    position: int
-    at: datetime
-    tenant: str
-    event: E_co
-
-
-def topic_of(event: Event | type[Event]) -> str:
-    """The event's name on disk."""
-    return str(event.__struct_config__.tag)
