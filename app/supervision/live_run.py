@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+from app.clock import elapsed_s
 from app.db.errors import StoreUnavailable
+from app.store.change import Change
 from app.store.stream_writer import Fenced, StreamWriter
 from domain.commands import RunCommand
 from domain.decide import decide
@@ -25,12 +27,13 @@ class LiveRun:
         run: Run,
         session: Session,
         open_pen: Callable[[Version], StreamWriter],
-        deadline: datetime,
+        time_s: float,
         ledger: Ledger | None = None,
     ) -> None:
+        """It may take `time_s` from now on, whatever becomes of this host's time of day."""
         self.run = run
         self.session = session
-        self.deadline = deadline
+        self._over_at = elapsed_s() + time_s
         self.ledger = ledger or Ledger()
         self._open_pen = open_pen
         self._pen: StreamWriter | None = None
@@ -51,7 +54,12 @@ class LiveRun:
     @property
     def remaining_s(self) -> float:
         """Time to the run's deadline."""
-        return (self.deadline - datetime.now(UTC)).total_seconds()
+        return self._over_at - elapsed_s()
+
+    @property
+    def deadline(self) -> datetime:
+        """When its time is over, as this host sees the time of day."""
+        return datetime.now(UTC) + timedelta(seconds=self.remaining_s)
 
     @property
     def conversation(self) -> tuple[Message, ...]:
@@ -70,17 +78,20 @@ class LiveRun:
             self.run = evolve(self.run, event)
         self.take_pen()
 
-    def execute(self, command: RunCommand, *, within_s: float = 0.0) -> None:
+    def execute(
+        self, command: RunCommand, *, within_s: float = 0.0, alongside: Sequence[Change] = ()
+    ) -> None:
         """Decide, evolve, and queue the facts for the log. Raise what the pen raises once it is lost.
 
-        `within_s`: how long the facts may wait for others that go down with them.
+        `within_s`: how long the facts may wait for others that go down with them. `alongside`: changes of
+        other streams, in the same append.
         """
         events, pen = decide(self.run, command), self.take_pen()
         for event in events:
             self.run = evolve(self.run, event)
             self.ledger = evolve_ledger(self.ledger, self.id, event)
         if events:
-            pen.record(events, within_s=within_s)
+            pen.record(events, alongside, within_s=within_s)
 
     def note(self, command: RunCommand) -> None:
         """Execute it from a timer, which must not raise: a lost pen tells the actor by itself."""

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import msgspec
@@ -148,8 +147,7 @@ class Opener:
     def _start(
         self, run: Run, claim: Claim, definition: AgentDefinition, ledger: Ledger
     ) -> asyncio.Task[None]:
-        deadline = datetime.now(UTC) + timedelta(seconds=self._bench.turn.timeout)
-        live = LiveRun(run, claim.held, partial(self._pen, run), deadline, ledger)
+        live = LiveRun(run, claim.held, partial(self._pen, run), self._bench.turn.timeout, ledger)
         wait = None
         if run.created is not None and not claim.begins:
             patience_s = self._bench.store.outage_patience

@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -323,7 +322,7 @@ async def test_a_run_that_is_interrupted_while_it_begins_knows_whether_it_has_be
     await host.services.log.append(
         Change(stream_id=run_stream(run_id), expected=Version(0), tenant=DEFAULT_TENANT, events=(created,))
     )
-    live = LiveRun(fold(run_id, [created]), Session(), partial(pen_of, host, run_id), datetime.now(UTC))
+    live = LiveRun(fold(run_id, [created]), Session(), partial(pen_of, host, run_id), 30.0)
     wait = TurnWait(cast(EventLog, held), turns_on(host), live, created, 1.0)
     beginning = asyncio.create_task(wait.over("host-1", DEFINITION))
     await held.under_way.wait()
