@@ -40,13 +40,16 @@ def _trial(options: argparse.Namespace) -> int:
     )
     if options.keep:
         options.keep.mkdir(parents=True)
-    outcome = uvloop.run(trial.run(wanted, options.keep))
-    report.show(outcome, _console())
-    if not outcome.violations:
-        return 0
-    again = f"python -m ops.chaos --seed {seed} --minutes {options.minutes:g} --hosts {options.hosts}"
-    print(f"To do it again: {again} --rate {options.rate:g} --gap {options.gap:g}")
-    return 1
+    kept = False
+    try:
+        outcome = uvloop.run(trial.run(wanted, options.keep))
+        report.show(outcome, _console())
+        kept = not outcome.violations
+    finally:
+        if not kept:
+            again = f"python -m ops.chaos --seed {seed} --minutes {options.minutes:g} --hosts {options.hosts}"
+            print(f"To do it again: {again} --rate {options.rate:g} --gap {options.gap:g}", flush=True)
+    return int(not kept)
 
 
 def _console() -> Console:

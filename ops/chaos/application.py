@@ -8,6 +8,7 @@ import time
 from tracon import ToolContext, tool
 
 _LOG = os.environ["CHAOS_TOOL_LOG"]
+_EPOCH_S = float(os.environ["CHAOS_EPOCH_S"])
 
 
 def _note(what: str, name: str, order: str, context: ToolContext) -> None:
@@ -20,7 +21,7 @@ def _note(what: str, name: str, order: str, context: ToolContext) -> None:
         "call_id": context.call_id,
         "call_key": context.call_key,
         "pid": os.getpid(),
-        "at": time.time(),
+        "at": time.monotonic() + _EPOCH_S,  # the time of day may be what this host has wrong
     }
     file = os.open(_LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:

@@ -2,25 +2,22 @@
 
 import asyncio
 import json
-import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
-from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout
+from aiohttp import ClientResponse, ClientSession, ClientTimeout
 
 from ops.chaos.host import Host
+from ops.chaos.reach import BROKEN, PAUSE_S, Reach
 from ops.chaos.received import Answer, Received
 from ops.chaos.settings import AGENT
 from ops.chaos.workload import Submission, Way
 
-_BROKEN = (ClientError, OSError, TimeoutError, asyncio.IncompleteReadError)
-_PAUSE_S = 0.2
 _STREAM_TIMEOUT = ClientTimeout(total=None, sock_connect=2, sock_read=3)
 _ANSWER_TIMEOUT = ClientTimeout(total=45, sock_connect=2)
 _SHORT_TIMEOUT = ClientTimeout(total=5, sock_connect=2)
-_LIMIT = 1 << 22
 
 
 class HungUp(Exception):
@@ -40,10 +37,8 @@ class Client:
     ) -> None:
         """Once it is `over`, nothing is under way any more that would be worth waiting for."""
         self._submission = submission
-        self._hosts = hosts
-        self._session = session
+        self._reach = Reach(hosts, session, received, submission.host)
         self._received = received
-        self._turn = submission.host
         self._hang_ups = list(submission.hangs_up_after)
         self._run_id: UUID | None = None
         self._seen = 0
@@ -79,7 +74,7 @@ class Client:
                     return
                 self._learn(UUID(response.headers["X-Run-Id"]))
                 await self._read(response)
-        except (*_BROKEN, HungUp):
+        except (*BROKEN, HungUp):
             pass
         await self._watch_to_the_end()
 
@@ -87,14 +82,14 @@ class Client:
         try:
             async with self._post("application/json", _ANSWER_TIMEOUT) as response:
                 self._keep(response, await response.read())
-        except _BROKEN:
+        except BROKEN:
             pass
 
     async def _ask_until_answered(self) -> None:
         """The same request until it has an answer, then once more."""
         replays = 2
         while replays:
-            self._turn += 1
+            self._reach.turn += 1
             try:
                 async with self._post("application/json", _ANSWER_TIMEOUT) as response:
                     body = await response.read()
@@ -102,18 +97,28 @@ class Client:
                         replays -= 1
                     elif response.status not in (409, 503) or self._over.is_set():
                         return
-            except _BROKEN:
+            except BROKEN:
                 pass
-            await asyncio.sleep(_PAUSE_S)
+            await asyncio.sleep(PAUSE_S)
 
     async def _queue(self) -> None:
-        try:
-            async with self._post("application/json", _SHORT_TIMEOUT) as response:
-                if response.status != 202:
-                    return
-                self._learn(UUID(response.headers["Location"].rpartition("/")[2]))
-        except _BROKEN:
-            return
+        """With a key until it is accepted, then once more."""
+        wanted = 2 if self._submission.key else 1
+        while wanted:
+            try:
+                async with self._post("application/json", _SHORT_TIMEOUT) as response:
+                    body = await response.read()
+                    if response.status == 202:
+                        self._accepted(UUID(response.headers["Location"].rpartition("/")[2]), body)
+                        wanted -= 1
+                    elif response.status not in (409, 503):
+                        return
+            except BROKEN:
+                pass
+            if not self._submission.key or self._over.is_set():
+                break
+            self._reach.turn += 1
+            await asyncio.sleep(PAUSE_S)
         await self._watch_to_the_end()
 
     @asynccontextmanager
@@ -122,30 +127,35 @@ class Client:
         headers = {"Accept": accept}
         if submission.key:
             headers["Idempotency-Key"] = submission.key
+        body: dict[str, Any] = {"message": submission.plan.message}
         if submission.way is Way.QUEUED:
             headers["Prefer"] = "respond-async"
-        body: dict[str, Any] = {"message": submission.plan.message}
+            body["queue"] = {"priority": submission.priority, "max_attempts": submission.max_attempts}
         if submission.session_id:
             body["session_id"] = submission.session_id
         path = f"/tracon/api/agents/{AGENT}/run"
-        async with self._request("POST", path, limits, "submit", json=body, headers=headers) as response:
+        async with self._reach.request(
+            "POST", path, limits, "submit", json=body, headers=headers
+        ) as response:
             yield response
 
     def _keep(self, response: ClientResponse, body: bytes) -> bool:
         """Take note of an answer about the run's end; whether it is a success."""
         told = response.headers.get("X-Run-Id")
         if told:
-            self._learn(UUID(told))
-            self._received.answers.append(
-                Answer(
-                    number=self._submission.number,
-                    status=response.status,
-                    run_id=UUID(told),
-                    body=body,
-                    key=self._submission.key,
-                )
-            )
+            self._take_note(UUID(told), response.status, body)
         return response.ok
+
+    def _accepted(self, run_id: UUID, body: bytes) -> None:
+        """What was accepted is kept, and with a key it is the same run each time."""
+        if self._run_id not in (None, run_id):
+            self._received.complain("answers", f"it was accepted as run {self._run_id} before", run_id)
+        self._take_note(run_id, 202, body)
+
+    def _take_note(self, run_id: UUID, status: int, body: bytes) -> None:
+        self._learn(run_id)
+        key, number = self._submission.key, self._submission.number
+        self._received.answers.append(Answer(number=number, status=status, run_id=run_id, body=body, key=key))
 
     def _learn(self, run_id: UUID) -> None:
         self._run_id = run_id
@@ -155,13 +165,15 @@ class Client:
 
     async def _watch_to_the_end(self) -> None:
         while self._run_id and not self._ended:
-            self._turn += 1
+            self._reach.turn += 1
             headers = {"Accept": "text/event-stream"}
             if self._seen:
                 headers["Last-Event-ID"] = str(self._seen)
             path = f"/tracon/api/runs/{self._run_id}/events"
             try:
-                async with self._request("GET", path, _STREAM_TIMEOUT, "watch", headers=headers) as response:
+                async with self._reach.request(
+                    "GET", path, _STREAM_TIMEOUT, "watch", headers=headers
+                ) as response:
                     if response.status == 200:
                         await self._read(response)
                     elif response.status == 204:
@@ -171,10 +183,10 @@ class Client:
                             "acknowledged", "a run that was told of is not found", self._run_id
                         )
                         return
-            except (*_BROKEN, HungUp):
+            except (*BROKEN, HungUp):
                 pass
             if not self._ended:
-                await asyncio.sleep(_PAUSE_S)
+                await asyncio.sleep(PAUSE_S)
 
     async def _read(self, response: ClientResponse) -> None:
         """Frames until the stream ends; each must be the one that follows what was seen."""
@@ -211,39 +223,10 @@ class Client:
             return
         path = f"/tracon/api/runs/{self._run_id}/cancel"
         try:
-            async with self._request("POST", path, _SHORT_TIMEOUT, "cancel") as response:
+            async with self._reach.request("POST", path, _SHORT_TIMEOUT, "cancel") as response:
                 if response.status == 404:
                     self._received.complain(
                         "acknowledged", "a run that was told of cannot be cancelled: 404", self._run_id
                     )
-        except _BROKEN:
+        except BROKEN:
             pass
-
-    # --- requests
-
-    @asynccontextmanager
-    async def _request(
-        self, method: str, path: str, limits: ClientTimeout, what: str, **options: Any
-    ) -> AsyncIterator[ClientResponse]:
-        """To the host whose turn it is, or the next that is there. A status of 500 is somebody's defect."""
-        url = await self._somewhere()
-        try:
-            async with self._session.request(
-                method, url + path, timeout=limits, read_bufsize=_LIMIT, **options
-            ) as response:
-                self._received.status(what, response.status)
-                if response.status == 500:
-                    body = (await response.read()).decode(errors="replace")
-                    self._received.complain("defects", f"{method} {path} was answered 500: {body}")
-                yield response
-        except _BROKEN:
-            self._received.status(what, 0)
-            raise
-
-    async def _somewhere(self) -> str:
-        while True:
-            for step in range(len(self._hosts)):
-                url = self._hosts[(self._turn + step) % len(self._hosts)].url
-                if url:
-                    return url
-            await asyncio.sleep(_PAUSE_S * random.uniform(0.5, 1))

@@ -13,7 +13,19 @@ import asyncpg
 import msgspec
 
 from app.store.mapper import EventMapper
-from domain.events import Event, Recorded, RunCancelled, RunCompleted, RunCreated, RunFailed, RunStarted
+from domain.continuation import was_orphaned
+from domain.events import (
+    Event,
+    Recorded,
+    RunContinued,
+    RunCreated,
+    RunEnd,
+    RunEvent,
+    RunFailed,
+    RunStarted,
+)
+from domain.ids import RunId
+from domain.run import Run, fold
 from ops.chaos.plan import plan_in
 from ops.chaos.received import Received
 from ops.chaos.wall import Called
@@ -27,7 +39,7 @@ _GIVES_UP_STARTING = "tracon: Postgres is not available"
 
 _RAISED = re.compile(r"^(?!Traceback|DETAIL|HINT)[A-Za-z_][\w.]*(?=:|$)", re.MULTILINE)
 
-RUN_ENDS = (RunCompleted, RunFailed, RunCancelled)
+RUN_ENDS = RunEnd.__args__
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +99,19 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
         return self.first(*RUN_ENDS)
 
     @property
+    def failed(self) -> bool:
+        return self.end is not None and isinstance(self.end.event, RunFailed)
+
+    @property
+    def orphaned(self) -> bool:
+        """Closed because its host was gone."""
+        return was_orphaned(self.folded)
+
+    @property
+    def folded(self) -> Run:
+        return fold(RunId(self.run_id), (cast(RunEvent, row.event) for row in self.rows))
+
+    @property
     def pid(self) -> int | None:
         """The process that took it."""
         started = self.started
@@ -119,6 +144,16 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
             for stream_id, rows in self.streams.items()
             if isinstance(rows[0].event, RunCreated)
         }
+
+    def chain_from(self, run_id: UUID) -> list[History]:
+        """The run, if there is one, and those that continue it."""
+        runs, found = self.runs, list[History]()
+        following: UUID | None = run_id
+        while following in runs:
+            found.append(runs[following])
+            mark = found[-1].first(RunContinued)
+            following = mark.event.by if mark else None  # type: ignore[attr-defined]
+        return found
 
     @property
     def events(self) -> int:

@@ -10,6 +10,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
 from pathlib import Path
 
+from ops.chaos.clock import EPOCH_S, Clock
 from ops.chaos.link import Link
 
 APPLICATION = Path(__file__).with_name("application.py")
@@ -38,9 +39,10 @@ class HostDied(Exception):
 class Host:
     """It can be killed, stopped, frozen and started again. `url` is None while it is not to be reached."""
 
-    def __init__(self, number: int, folder: Path, config: Path, link: Link) -> None:
+    def __init__(self, number: int, folder: Path, config: Path, link: Link, clock: Clock) -> None:
         self.number = number
         self.link = link
+        self.clock = clock
         self.log = folder / f"host-{number}.log"
         self.tool_log = folder / f"tools-{number}.jsonl"
         self.url: str | None = None
@@ -56,7 +58,12 @@ class Host:
 
     @property
     def up(self) -> bool:
-        return self._process is not None and self._process.returncode is None
+        return self.pid is not None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that it is now, frozen or not."""
+        return self._process.pid if self._process and self._process.returncode is None else None
 
     async def start(self, fault: str | None = None) -> None:
         """Return when it takes requests. Armed with a fault, it may end before that."""
@@ -70,7 +77,13 @@ class Host:
                 stdin=DEVNULL,
                 stdout=PIPE,
                 stderr=log,
-                env=_environment(CHAOS_TOOL_LOG=str(self.tool_log), CHAOS_WALL_KEY=key, **armed),
+                env=_environment(
+                    CHAOS_TOOL_LOG=str(self.tool_log),
+                    CHAOS_WALL_KEY=key,
+                    CHAOS_EPOCH_S=repr(EPOCH_S),
+                    **self.clock.environment,
+                    **armed,
+                ),
             )
         self.pids[process.pid] = key
         self.url = await _url_of(process)

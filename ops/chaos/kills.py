@@ -111,4 +111,4 @@ async def _run(folder: Path, points: Sequence[str], nths: Sequence[int], victims
         await stop(built.hosts)
         evidence = await built.evidence(stage.submissions.values())
         in_order = sorted(stage.rehearsed, key=lambda each: (points.index(each.point), each.nth))
-        return verdicts(in_order, evidence, built.settings)
+        return verdicts(in_order, evidence)

@@ -25,6 +25,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
 
 
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """An operator said what came of a call, and was told that this is on record now."""
+
+    run_id: UUID
+    call_id: str
+    output: str
+    failed: bool
+
+
 class Received:
     """Filled by the clients while the trial goes on."""
 
@@ -34,6 +43,7 @@ class Received:
         self.answers: list[Answer] = []
         self.runs: dict[UUID, int] = {}
         """Runs that somebody was told of, with the number of the plan."""
+        self.resolved: list[Resolved] = []
         self.statuses: Counter[str] = Counter()
         self.violations: list[Violation] = []
 

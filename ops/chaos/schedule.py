@@ -17,6 +17,7 @@ class FaultKind(StrEnum):
     SLOW_HOST = "host's database slow"
     LOSE_REPLY = "database's reply to a host lost"
     LOSE_REQUEST = "host's request to the database lost"
+    CLOCK_JUMP = "host's time of day set wrong and right again"
     RESTART_POSTGRES = "Postgres restarted"
     CRASH_POSTGRES = "Postgres killed"
     CRASH_BACKEND = "Postgres backend killed"
@@ -31,6 +32,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     kind: FaultKind
     host: int | None = None
     for_s: float = 0.0
+    off_by_s: float = 0.0
+    """How wrong a host's time of day is."""
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +53,7 @@ _WEIGHTS = {
     FaultKind.SLOW_HOST: 3,
     FaultKind.LOSE_REPLY: 4,
     FaultKind.LOSE_REQUEST: 2,
+    FaultKind.CLOCK_JUMP: 3,
     FaultKind.RESTART_POSTGRES: 2,
     FaultKind.CRASH_POSTGRES: 2,
     FaultKind.CRASH_BACKEND: 2,
@@ -64,7 +68,9 @@ _OF_A_HOST = _DISABLING | {
     FaultKind.SLOW_HOST,
     FaultKind.LOSE_REPLY,
     FaultKind.LOSE_REQUEST,
+    FaultKind.CLOCK_JUMP,
 }
+_JUMPS_S = (-86400.0, -600.0, -3.0, 3.0, 40.0, 86400.0)
 _POSTGRES_REST_S = 5.0
 _WARM_UP_S = 2.0
 
@@ -83,7 +89,9 @@ def faults(
     while (at_s := at_s + chance.expovariate(1 / gap_s)) < seconds:
         kind = chance.choices(list(_WEIGHTS), list(_WEIGHTS.values()))[0]
         host = chance.randrange(hosts) if kind in _OF_A_HOST else None
-        fault = Fault(at_s=at_s, kind=kind, host=host, for_s=_lasts_s(chance, kind, thresholds))
+        off_by_s = chance.choice(_JUMPS_S) if kind is FaultKind.CLOCK_JUMP else 0.0
+        for_s = _lasts_s(chance, kind, thresholds)
+        fault = Fault(at_s=at_s, kind=kind, host=host, for_s=for_s, off_by_s=off_by_s)
         if at_s + fault.for_s < seconds and book.has_room_for(fault):
             book.enter(fault, thresholds.recovery_s)
             found.append(fault)
@@ -125,7 +133,7 @@ def _lasts_s(chance: random.Random, kind: FaultKind, thresholds: Thresholds) -> 
         case FaultKind.FREEZE_HOST | FaultKind.PARTITION_HOST:
             # Some wake up in the middle of being given up for dead.
             return thresholds.orphan_s + chance.uniform(-0.3, 2.0)
-        case FaultKind.SLOW_HOST:
+        case FaultKind.SLOW_HOST | FaultKind.CLOCK_JUMP:
             return chance.uniform(0.5, 3.0)
         case FaultKind.HOLD_COMMITS:
             return chance.uniform(0.2, 1.5)

@@ -27,6 +27,14 @@ enabled = true
 heartbeat_interval = "{heartbeat_s}s"
 orphan_threshold = "{orphan_s}s"
 scan_interval = "{scan_s}s"
+[async_run]
+lease_duration = "3s"
+poll_interval = "500ms"
+[idempotency]
+sweep_interval = "2s"
+[drain]
+enabled = true
+timeout = "1500ms"
 [run_continuation]
 enabled = true
 max_attempts = 3
@@ -70,11 +78,6 @@ def write(folder: Path, wall_url: str, *, orphan_s: float = 2.5) -> Path:
 
 def read(file: Path) -> Settings:
     return load_settings(file, {"CHAOS_WALL_KEY": "any"})
-
-
-def acts(settings: Settings, section: str) -> bool:
-    """Whether this build does what the section says. A check of what it does not would find nothing else."""
-    return not any(warning.startswith(f"{section} ") for warning in settings.warnings())
 
 
 def thresholds_of(settings: Settings) -> Thresholds:

@@ -18,18 +18,20 @@ from app.db.pool import closing_pool
 from app.settings.whole import Settings
 from ops.chaos import settings as trial_settings
 from ops.chaos.client import Client
+from ops.chaos.clock import Clock, library
 from ops.chaos.database import Database, database
 from ops.chaos.evidence import Evidence, read_bodies, read_defects, read_log
 from ops.chaos.host import Host
 from ops.chaos.injector import Injector
 from ops.chaos.link import Link
+from ops.chaos.operator import Operator
 from ops.chaos.oracle.audit import audit
-from ops.chaos.oracle.views import views
+from ops.chaos.oracle.views import jobs, views
 from ops.chaos.received import Received, Violation
 from ops.chaos.schedule import FaultKind, faults
-from ops.chaos.settings import acts, settling_s, thresholds_of
+from ops.chaos.settings import settling_s, thresholds_of
 from ops.chaos.wall import Wall, wall
-from ops.chaos.workload import Submission, Way, submissions
+from ops.chaos.workload import Submission, submissions
 
 log = logging.getLogger(__name__)
 
@@ -103,9 +105,7 @@ async def run(options: Options, folder: Path | None = None) -> Outcome:
 
 
 async def _run(options: Options, built: World) -> Outcome:
-    wanted = submissions(
-        options.seed, options.seconds, options.hosts, per_second=options.per_second, ways=ways(built.settings)
-    )
+    wanted = submissions(options.seed, options.seconds, options.hosts, per_second=options.per_second)
     schedule = faults(
         options.seed,
         options.seconds,
@@ -120,18 +120,24 @@ async def _run(options: Options, built: World) -> Outcome:
     ):
         over = asyncio.Event()
         clients = tasks.create_task(_clients(wanted, built, session, over))
+        operator = Operator(built.hosts, session, built.received, options.seed)
+        operating = tasks.create_task(operator.run())
         await asyncio.gather(injector.follow(schedule), asyncio.sleep(options.seconds))
         await asyncio.gather(*(host.bring_up() for host in built.hosts if not host.up))
         put_right = time.monotonic()
-        await _until_settled(built, clients)
+        await _until_settled(built)
         settled_s = time.monotonic() - put_right
+        operating.cancel()
+        await operator.look()
+        await _until_settled(built)
         over.set()
         await _last_word(clients)
     await stop(built.hosts)
     evidence = await built.evidence(wanted)
-    violations = audit(evidence, built.settings)
+    violations = audit(evidence)
     async with open_log(built.database.dsn, built.settings.store) as event_log:
         violations += [violation async for violation in views(built.pool, event_log)]
+        violations += [violation async for violation in jobs(built.pool)]
     return Outcome(
         options=options,
         injected=injector.injected,
@@ -139,12 +145,6 @@ async def _run(options: Options, built: World) -> Outcome:
         violations=violations,
         settled_s=settled_s,
     )
-
-
-def ways(settings: Settings) -> tuple[Way, ...]:
-    """How clients may submit to this build."""
-    keyed = (Way.KEYED,) if acts(settings, "idempotency") else ()
-    return (Way.STREAM, Way.STREAM, Way.JSON, *keyed)
 
 
 @asynccontextmanager
@@ -155,16 +155,26 @@ async def world(hosts: int, folder: Path, *, orphan_s: float = 2.5) -> AsyncIter
         provider = await stack.enter_async_context(wall())
         config = trial_settings.write(folder, provider.url, orphan_s=orphan_s)
         settings = trial_settings.read(config)
-        places = [await _place(stack, number, folder, config, postgres) for number in range(hosts)]
+        preloaded = await asyncio.to_thread(library, folder)
+        if preloaded is None:
+            log.warning("no C compiler here: no host's time of day will be wrong")
+        places = [
+            await _place(
+                stack, number, folder, config, postgres, Clock(folder / f"clock-{number}", preloaded)
+            )
+            for number in range(hosts)
+        ]
         pool = await stack.enter_async_context(closing_pool(postgres.dsn))
         yield World(settings, places, postgres, provider, pool)
 
 
-async def _place(stack: AsyncExitStack, number: int, folder: Path, config: Path, postgres: Database) -> Host:
+async def _place(
+    stack: AsyncExitStack, number: int, folder: Path, config: Path, postgres: Database, clock: Clock
+) -> Host:
     link = Link(postgres.socket_path)
     await link.start()
     stack.push_async_callback(link.close)
-    host = Host(number, folder, config, link)
+    host = Host(number, folder, config, link, clock)
     stack.push_async_callback(host.close)
     return host
 
@@ -181,14 +191,11 @@ async def _clients(
             tasks.create_task(Client(submission, built.hosts, session, built.received, over).run())
 
 
-async def _until_settled(built: World, clients: asyncio.Task[None]) -> None:
+async def _until_settled(built: World) -> None:
     """Until every run has ended, or until that should long have been so."""
     try:
         async with asyncio.timeout(settling_s(built.settings)):
-            if acts(built.settings, "run_reconciliation"):
-                await no_open_runs(built)
-            else:
-                await asyncio.wait({clients})
+            await no_open_runs(built)
     except TimeoutError:
         log.warning("not settled in time")
 

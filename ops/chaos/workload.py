@@ -23,6 +23,10 @@ class Way(StrEnum):
     KEYED = "keyed"
     """With an Idempotency-Key: it may submit again when it does not know what became of it."""
     QUEUED = "queued"
+    """It is told that it was accepted, and watches. With a key, it may submit again until then."""
+
+
+_WAYS = (Way.STREAM, Way.STREAM, Way.JSON, Way.KEYED, Way.QUEUED)
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,29 +42,28 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     hangs_up_after: tuple[int, ...] = ()
     """After so many frames it goes on at another host, each time."""
     cancels_after_s: float | None = None
+    priority: int = 0
+    max_attempts: int = 1
+    """The last two are of queued ones."""
 
     @property
     def number(self) -> int:
         return self.plan.number
 
 
-def submissions(
-    seed: int, seconds: float, hosts: int, *, per_second: float, ways: tuple[Way, ...]
-) -> tuple[Submission, ...]:
+def submissions(seed: int, seconds: float, hosts: int, *, per_second: float) -> tuple[Submission, ...]:
     """The same for the same arguments. They come at random moments, `per_second` on average."""
     chance = random.Random(f"{seed} workload")
     found: list[Submission] = []
     at_s = chance.expovariate(per_second)
     while at_s < seconds:
-        found.append(_submission(chance, len(found) + 1, at_s, hosts, ways))
+        found.append(_submission(chance, len(found) + 1, at_s, hosts))
         at_s += chance.expovariate(per_second)
     return tuple(found)
 
 
-def _submission(
-    chance: random.Random, number: int, at_s: float, hosts: int, ways: tuple[Way, ...]
-) -> Submission:
-    way = chance.choice(ways)
+def _submission(chance: random.Random, number: int, at_s: float, hosts: int) -> Submission:
+    way = chance.choice(_WAYS)
     watches = way in (Way.STREAM, Way.QUEUED)
     hang_ups = chance.choice((0, 0, 1, 2)) if watches else 0
     return Submission(
@@ -70,10 +73,12 @@ def _submission(
         session_id=f"session-{chance.randrange(_SESSIONS)}-{number}"
         if chance.random() < 0.5
         else _shared(chance),
-        key=f"key-{number}" if way is Way.KEYED else None,
+        key=f"key-{number}" if way is Way.KEYED or (way is Way.QUEUED and chance.random() < 0.5) else None,
         host=chance.randrange(hosts),
         hangs_up_after=tuple(chance.randint(1, 8) for _ in range(hang_ups)),
         cancels_after_s=chance.uniform(0.05, 2.0) if chance.random() < 0.12 else None,
+        priority=chance.choice((0, 0, 5)),
+        max_attempts=chance.choice((1, 1, 2)),
     )
 
 

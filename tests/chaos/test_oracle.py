@@ -1,6 +1,5 @@
 """The oracle sees each kind of broken promise, and none where all were kept."""
 
-from collections.abc import Callable, Iterator
 from uuid import UUID
 
 import msgspec
@@ -9,8 +8,9 @@ import pytest
 from domain import events as e
 from domain.ids import RunId
 from ops.chaos.evidence import Evidence
-from ops.chaos.oracle import effects, log, submissions
-from ops.chaos.received import Answer, Received, Violation
+from ops.chaos.oracle import effects, log, outcomes, sessions, submissions
+from ops.chaos.oracle.audit import CHECKS, Check
+from ops.chaos.received import Answer, Received
 from ops.chaos.workload import Submission, Way
 from tests.chaos.forged import (
     ASKED,
@@ -36,23 +36,6 @@ from tests.chaos.forged import (
     rows,
     second,
     with_run,
-)
-
-Check = Callable[[Evidence], Iterator[Violation]]
-
-CHECKS: tuple[Check, ...] = (
-    log.acknowledged,
-    log.streams,
-    log.writers,
-    log.ended,
-    effects.bodies,
-    effects.keys,
-    effects.results,
-    effects.model_calls,
-    submissions.once,
-    submissions.answers,
-    submissions.continuations,
-    submissions.turns,
 )
 
 
@@ -236,22 +219,22 @@ def test_a_key_that_is_answered_in_two_ways() -> None:
 
 def test_an_orphan_that_nobody_says_anything_of() -> None:
     """CONT-3"""
-    assert len(list(submissions.continuations(with_run(*WHOLE[:5], ORPHANED)))) == 1
+    assert len(list(outcomes.continuations(with_run(*WHOLE[:5], ORPHANED)))) == 1
 
 
 def test_runs_that_continue_one_another_name_each_other() -> None:
     """CONT-5"""
-    assert list(submissions.continuations(continued(COMPLETED))) == []
-    assert len(list(submissions.continuations(continued(COMPLETED, by=UUID(int=3))))) == 2
-    assert len(list(submissions.continuations(continued(COMPLETED, before=UUID(int=3))))) == 2
+    assert list(outcomes.continuations(continued(COMPLETED))) == []
+    assert len(list(outcomes.continuations(continued(COMPLETED, by=UUID(int=3))))) == 2
+    assert len(list(outcomes.continuations(continued(COMPLETED, before=UUID(int=3))))) == 2
 
 
 def test_a_turn_that_is_in_its_conversation_twice_or_not_at_all() -> None:
-    assert len(list(submissions.turns(evidence(streams={RUN: rows(WHOLE)})))) == 1
+    assert len(list(sessions.turns(evidence(streams={RUN: rows(WHOLE)})))) == 1
     twice = {RUN: rows(WHOLE), UUID(int=50): TURN, UUID(int=51): TURN}
-    assert len(list(submissions.turns(evidence(streams=twice)))) == 1
+    assert len(list(sessions.turns(evidence(streams=twice)))) == 1
     failed = {RUN: rows((*WHOLE[:5], ORPHANED)), UUID(int=50): TURN}
-    assert len(list(submissions.turns(evidence(streams=failed)))) == 1
+    assert len(list(sessions.turns(evidence(streams=failed)))) == 1
 
 
 def test_what_two_clients_were_told_of_one_event_is_the_same() -> None:

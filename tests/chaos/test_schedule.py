@@ -8,7 +8,6 @@ from ops.chaos.workload import Submission, Way, submissions
 
 THRESHOLDS = Thresholds(orphan_s=2.5)
 SEEDS = range(20)
-WAYS = (Way.STREAM, Way.JSON, Way.KEYED, Way.QUEUED)
 DISABLING = (FaultKind.KILL_HOST, FaultKind.STOP_HOST, FaultKind.FREEZE_HOST, FaultKind.PARTITION_HOST)
 
 
@@ -17,7 +16,7 @@ def schedule_of(seed: int, hosts: int = 3) -> tuple[Fault, ...]:
 
 
 def workload_of(seed: int) -> tuple[Submission, ...]:
-    return submissions(seed, 600, 3, per_second=2, ways=WAYS)
+    return submissions(seed, 600, 3, per_second=2)
 
 
 def test_one_seed_always_means_the_same_trial() -> None:
@@ -30,8 +29,9 @@ def test_another_seed_means_another_trial() -> None:
     assert workload_of(7) != workload_of(8)
 
 
-def test_ten_minutes_meet_every_kind_of_fault() -> None:
+def test_ten_minutes_meet_every_kind_of_fault_and_every_way_to_submit() -> None:
     assert {fault.kind for fault in schedule_of(1)} == set(FaultKind)
+    assert {submission.way for submission in workload_of(1)} == set(Way)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

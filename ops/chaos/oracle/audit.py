@@ -1,38 +1,36 @@
-"""All checks together, each switched on when the build does what it checks."""
+"""All checks together."""
 
 from collections.abc import Callable, Iterator
 
-from app.settings.whole import Settings
 from ops.chaos.evidence import Evidence
-from ops.chaos.oracle import effects, log, submissions
+from ops.chaos.oracle import effects, log, outcomes, sessions, submissions
 from ops.chaos.received import Violation
-from ops.chaos.settings import acts
 
 Check = Callable[[Evidence], Iterator[Violation]]
 
-_ALWAYS: tuple[Check, ...] = (
+CHECKS: tuple[Check, ...] = (
     log.acknowledged,
     log.streams,
     log.writers,
+    log.ended,
     effects.bodies,
     effects.keys,
     effects.results,
     effects.model_calls,
     submissions.once,
     submissions.answers,
-    submissions.turns,
+    sessions.apart,
+    sessions.turns,
+    outcomes.continuations,
+    outcomes.resolutions,
+    outcomes.settled,
 )
 
 
-def audit(evidence: Evidence, settings: Settings) -> list[Violation]:
+def audit(evidence: Evidence) -> list[Violation]:
     """Everything that is wrong, in the order of the rules."""
-    checks = list(_ALWAYS)
-    if acts(settings, "run_reconciliation"):
-        checks.append(log.ended)
-    if acts(settings, "run_continuation"):
-        checks.append(submissions.continuations)
     found = [*evidence.received.violations]
     found += [Violation(rule="defects", what=what) for what in evidence.defects]
-    for check in checks:
+    for check in CHECKS:
         found += check(evidence)
     return found

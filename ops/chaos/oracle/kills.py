@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from app.settings.whole import Settings
 from domain.events import (
     RunCompleted,
     RunContinuationBlocked,
@@ -37,9 +36,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     violations: Sequence[Violation]
 
 
-def verdicts(rehearsed: Sequence[Rehearsal], evidence: Evidence, settings: Settings) -> list[Verdict]:
+def verdicts(rehearsed: Sequence[Rehearsal], evidence: Evidence) -> list[Verdict]:
     """One for each rehearsal. A violation that is nobody's is everybody's."""
-    found = audit(evidence, settings)
+    found = audit(evidence)
     of_plan: dict[int, list[History]] = {}
     for run in sorted(evidence.runs.values(), key=lambda run: run.rows[0].at):
         of_plan.setdefault(run.plan, []).append(run)

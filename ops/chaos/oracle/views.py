@@ -30,6 +30,14 @@ async def views(pool: asyncpg.Pool, log: EventLog) -> AsyncIterator[Violation]:
                 yield Violation(rule="views", what=f"{table}: {side} this row: {row}")
 
 
+async def jobs(pool: asyncpg.Pool) -> AsyncIterator[Violation]:
+    """Nothing waits for a worker any more when every run has ended (JOB-1). After `views`."""
+    for row in await pool.fetch("SELECT run_id FROM job_queue"):
+        yield Violation(rule="jobs", what="it is still in the work list", run_id=row["run_id"])
+    for row in await pool.fetch("SELECT run_id, status FROM jobs WHERE ended_at IS NULL"):
+        yield Violation(rule="jobs", what=f"its job is still {row['status']}", run_id=row["run_id"])
+
+
 async def _rows(pool: asyncpg.Pool, name: str) -> dict[str, set[tuple[tuple[str, str], ...]]]:
     found = {}
     for table in TABLES[name]:
