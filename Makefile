@@ -4,7 +4,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 CODE := $(wildcard app domain projections ops tests tracon.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format schema readme bench chaos
+.PHONY: help run test check format schema readme bench chaos fuzz
 
 help:
 	@echo "make run      start the service with the demo agents"
@@ -14,7 +14,8 @@ help:
 	@echo "make schema   rewrite ops/schema.sql from the migrations"
 	@echo "make readme   rewrite what README.md shows of a run"
 	$(if $(wildcard ops/bench/__main__.py),@echo "make bench    measure it on this machine")
-	$(if $(wildcard ops/chaos/__main__.py),@echo "make chaos    break things under load and audit the log")
+	$(if $(wildcard ops/chaos/__main__.py),@echo "make chaos    break things under load and audit the log; SEED=7 does it as that seed says")
+	@echo "make fuzz     ask a service 2,000 requests of every shape, and hold it to /openapi.json"
 
 run: .venv/installed
 	$(BIN)/tracon serve --app ops/demo/app.py --config ops/demo/tracon.toml
@@ -42,7 +43,10 @@ bench: .venv/installed-dev
 	$(BIN)/python -m ops.bench
 
 chaos: .venv/installed-dev
-	$(BIN)/python -m ops.chaos
+	$(BIN)/python -m ops.chaos $(if $(SEED),--seed $(SEED))
+
+fuzz: .venv/installed-dev
+	$(BIN)/python -m ops.fuzz
 
 # The stamps are newer than pyproject.toml exactly when what it asks for is installed.
 $(BIN)/python:

@@ -17,9 +17,15 @@ def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(message)s")
     logging.getLogger("asyncpg").setLevel(logging.CRITICAL)  # our own pool meets the outages too
+    logging.getLogger("aiohttp.server").addFilter(_is_no_hang_up)
     if options.what == "kills":
         return _kills(options.point)
     return _trial(options)
+
+
+def _is_no_hang_up(record: logging.LogRecord) -> bool:
+    """The provider's callers die in the middle of answers, and that is as it should be."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ConnectionError))
 
 
 def _kills(points: list[str]) -> int:
