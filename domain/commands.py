@@ -3,9 +3,8 @@
 from decimal import Decimal
 from typing import Any
 
-import msgspec
-
 from domain.agent import AgentDefinition, Link
+from domain.command import Command as Command
 from domain.events import ContinuationBlock, FinishReason, RunKind, ToolEffect, ToolFailure
 from domain.failure import CallFailure, FailureClass, RunError
 from domain.ids import RunId
@@ -13,11 +12,11 @@ from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, Message, Usage
 from domain.queueing import QueueSpec
 from domain.replay import Replay
+from domain.side_commands import SideCommand as SideCommand
 from domain.submission import Origin, Overrides
-
-
-class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """Imperative, and refused with an error when the run's state does not allow it."""
+from domain.waiting import AwaitedCall, InputRequest, WaitOver
+from domain.workflow_commands import AnswerRequest as AnswerRequest
+from domain.workflow_commands import WorkflowCommand as WorkflowCommand
 
 
 class CreateRun(Command, frozen=True, kw_only=True):
@@ -41,7 +40,8 @@ class CreateRun(Command, frozen=True, kw_only=True):
 
 class StartRun(Command, frozen=True, kw_only=True):
     host: str
-    definition: AgentDefinition
+    definition: AgentDefinition | None = None
+    """None for a workflow's run."""
     session_version: int = 0
 
 
@@ -136,11 +136,41 @@ class RecordUnknownOutcome(Command, frozen=True, kw_only=True):
     reason: str
 
 
+class NoteChild(Command, frozen=True, kw_only=True):
+    """A run below this one is opened in the same append."""
+
+    run_id: RunId
+    agent: str
+    cause: str
+
+
+class ReportUsage(Command, frozen=True, kw_only=True):
+    """A tool or a node has spent something beyond tokens. An amount of None is unknown, not zero."""
+
+    cause: str
+    kind: str
+    amount: Decimal | None = None
+    currency: str | None = None
+    counted: bool = False
+
+
 class Nudge(Command, frozen=True, kw_only=True):
     """Tell the model what its turn still lacks."""
 
     missing: str
     message: str
+
+
+class AwaitApproval(Command, frozen=True, kw_only=True):
+    """End the run until somebody has said whether these of its open calls may be made."""
+
+    calls: tuple[AwaitedCall, ...]
+
+
+class AwaitInput(Command, frozen=True, kw_only=True):
+    """End the run until somebody has answered."""
+
+    requests: tuple[InputRequest, ...]
 
 
 class RequestCancel(Command, frozen=True, kw_only=True):
@@ -160,6 +190,16 @@ class CancelRun(Command, frozen=True, kw_only=True):
 
     reason: str = ""
     descendants: int = 0
+
+
+class CloseAbandoned(Command, frozen=True, kw_only=True):
+    """End a run that nothing works on any more: as cancelled if that was asked for, else as failed.
+
+    `asked`: the reason of a cancel that was accepted and that its owner did not live to record.
+    """
+
+    error: RunError
+    asked: str | None = None
 
 
 class CancelQueuedRun(Command, frozen=True, kw_only=True):
@@ -183,7 +223,7 @@ class ResolveTool(Command, frozen=True, kw_only=True):
 
 
 class NoteContinued(Command, frozen=True, kw_only=True):
-    """Have an interrupted run name the run that goes on in its place (CONT-5)."""
+    """Have a run that was interrupted, or waits, name the run that goes on from it (CONT-5)."""
 
     by: RunId
 
@@ -196,11 +236,19 @@ class NoteBlocked(Command, frozen=True, kw_only=True):
     remedy: str
 
 
-AfterwardsCommand = ResolveTool | NoteContinued | NoteBlocked
+class NoteWaitEnded(Command, frozen=True, kw_only=True):
+    """Have a run that waits say that nobody will answer it any more."""
+
+    cause: WaitOver
+    reason: str = ""
+
+
+AfterwardsCommand = ResolveTool | NoteContinued | NoteBlocked | NoteWaitEnded | AnswerRequest
 """What may be asked of a run that has ended, and of no other."""
 
 RunCommand = (
-    CreateRun
+    SideCommand
+    | CreateRun
     | StartRun
     | BeginModelCall
     | RecordQueueing
@@ -216,14 +264,22 @@ RunCommand = (
     | RecordToolFailure
     | AnswerToolCall
     | RecordUnknownOutcome
+    | NoteChild
+    | ReportUsage
     | Nudge
+    | AwaitApproval
+    | AwaitInput
     | RequestCancel
     | CompleteRun
     | FailRun
     | CancelRun
+    | CloseAbandoned
     | CancelQueuedRun
     | ExhaustAttempts
     | ResolveTool
     | NoteContinued
     | NoteBlocked
+    | NoteWaitEnded
+    | AnswerRequest
+    | WorkflowCommand
 )

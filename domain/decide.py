@@ -4,14 +4,20 @@ from typing import assert_never
 
 from domain import decide_afterwards as afterwards
 from domain import decide_chain as chain
+from domain import decide_side as side
 from domain import decide_tools as tools
+from domain import decide_waiting as waiting
+from domain import decide_workflow as workflow
 from domain import events as e
 from domain.agent import Link
 from domain.commands import (
     AfterwardsCommand,
+    AwaitApproval,
+    AwaitInput,
     BeginModelCall,
     CancelQueuedRun,
     CancelRun,
+    CloseAbandoned,
     CompleteRun,
     CreateRun,
     ExhaustAttempts,
@@ -25,10 +31,13 @@ from domain.commands import (
     RequestCancel,
     RetryModelCall,
     RunCommand,
+    SideCommand,
     SkipLink,
     StartRun,
     UseFallback,
+    WorkflowCommand,
 )
+from domain.criterion import is_unjudged
 from domain.failure import ErrorClass
 from domain.messages import flaw_in
 from domain.refusals import InvalidInput as InvalidInput
@@ -49,6 +58,10 @@ def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - o
         return afterwards.decide(run, command)
     if run.status.ended:
         raise RunAlreadyEnded(run.id, run.status)
+    if isinstance(command, SideCommand):
+        return [*side.decide(run, command)]
+    if isinstance(command, WorkflowCommand):
+        return [*workflow.decide(run, command)]
     match command:
         case StartRun():
             return _start(run, command)
@@ -56,12 +69,16 @@ def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - o
             return [] if run.cancel_requested else [e.RunCancelRequested(reason=command.reason)]
         case Nudge():
             return _nudge(run, command)
+        case AwaitApproval() | AwaitInput():
+            return waiting.decide(run, command)
         case CompleteRun():
             return _complete(run)
         case FailRun(error=error):
             return chain.fail(run, error)
         case CancelRun():
             return [_cancelled(run, command)]
+        case CloseAbandoned():
+            return _close_abandoned(run, command)
         case CancelQueuedRun() | ExhaustAttempts():
             return _of_queue(run, command)
         case BeginModelCall() | RecordQueueing() | RecordText() | RecordReply() | RecordModelFailure():
@@ -98,7 +115,7 @@ def _of_model(
 
 def _cancelled(run: Run, command: CancelRun) -> e.RunCancelled:
     """The end, with its receipt: what was under way, and what came of it."""
-    call = run.calling
+    call = run.calling or run.beside.calling
     return e.RunCancelled(
         reason=command.reason,
         model_call=None if call is None else Link(provider=call.provider, model=call.model),
@@ -108,6 +125,16 @@ def _cancelled(run: Run, command: CancelRun) -> e.RunCancelled:
         ),
         descendants=command.descendants,
     )
+
+
+def _close_abandoned(run: Run, command: CloseAbandoned) -> list[e.RunEvent]:
+    """A cancel that was accepted is kept, also by who finds that its owner is gone (CANCEL-1)."""
+    if run.cancel_requested:
+        return [_cancelled(run, CancelRun(reason=run.cancel_reason))]
+    if command.asked is None:
+        return chain.fail(run, command.error)
+    asked = e.RunCancelRequested(reason=command.asked)
+    return [asked, _cancelled(run, CancelRun(reason=command.asked))]
 
 
 def _of_queue(run: Run, command: CancelQueuedRun | ExhaustAttempts) -> list[e.RunEvent]:
@@ -175,7 +202,7 @@ def _start(run: Run, command: StartRun) -> list[e.RunEvent]:
 
 def _begin_model_call(run: Run, command: BeginModelCall) -> list[e.RunEvent]:
     require(run.status is RunStatus.RUNNING, run, "it is not running")
-    require(run.calling is None, run, "a model call is in flight")
+    require(run.calling is None and run.beside.calling is None, run, "a model call is in flight")
     require(not run.open_calls, run, "tool calls are without a result")
     require(run.standing.exhausted is None, run, "no link is left")
     again = bool(run.failed)
@@ -238,13 +265,17 @@ def _record_model_failure(run: Run, command: RecordModelFailure) -> list[e.RunEv
 
 def _nudge(run: Run, command: Nudge) -> list[e.RunEvent]:
     require(run.status is RunStatus.RUNNING and run.calling is None, run, "it is not between calls")
+    require(run.beside.calling is None, run, "a side call is in flight")
     require(not run.open_calls and bool(run.answer), run, "its turn has not ended")
     return [e.TurnNudged(missing=command.missing, message=command.message)]
 
 
 def _complete(run: Run) -> list[e.RunEvent]:
+    if run.workflow is not None:
+        return [e.RunCompleted(answer=workflow.answer_of(run, run.workflow))]
     require(run.calling is None and not run.open_calls and not run.failed, run, "its work is not done")
     require(bool(run.answer), run, "there is no answer")
+    require(not is_unjudged(run), run, "its criterion is not known to be met")
     return [
         e.RunCompleted(
             answer=run.answer,

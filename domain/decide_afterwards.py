@@ -2,8 +2,17 @@
 
 from typing import assert_never
 
+from domain import decide_waiting as waiting
+from domain import decide_workflow as workflow
 from domain import events as e
-from domain.commands import AfterwardsCommand, NoteBlocked, NoteContinued, ResolveTool
+from domain.commands import (
+    AfterwardsCommand,
+    AnswerRequest,
+    NoteBlocked,
+    NoteContinued,
+    NoteWaitEnded,
+    ResolveTool,
+)
 from domain.messages import AssistantMessage
 from domain.refusals import (
     AlreadyContinued,
@@ -11,6 +20,7 @@ from domain.refusals import (
     ResolvedOtherwise,
     RunNotEnded,
     ToolCallNotFound,
+    WaitIsOver,
     require,
 )
 from domain.run import OpenCall, Run, RunStatus
@@ -26,15 +36,23 @@ def decide(run: Run, command: AfterwardsCommand) -> list[e.RunEvent]:
             return _note_continued(run, command)
         case NoteBlocked():
             return _note_blocked(run, command)
+        case NoteWaitEnded():
+            return waiting.note_wait_ended(run, command)
+        case AnswerRequest():
+            return [workflow.answer(run, command)]
         case _:
             assert_never(command)
 
 
 def _note_continued(run: Run, command: NoteContinued) -> list[e.RunEvent]:
-    require(run.status is RunStatus.FAILED, run, "only a failed run is continued")
+    resumable = run.workflow is not None and run.status is RunStatus.CANCELLED
+    may_be = run.status is RunStatus.FAILED or run.status.awaits or resumable
+    require(may_be, run, "only a run that failed or waits is gone on from")
     if run.continued_by == command.by:
         return []
     _require_not_continued(run)
+    if run.wait_over is not None:
+        raise WaitIsOver(run.id)
     return [e.RunContinued(by=command.by)]
 
 

@@ -20,7 +20,18 @@ from domain.ids import RunId
 from domain.messages import AssistantMessage, Message, Usage
 from domain.queueing import QueueSpec, ScheduleDefinition
 from domain.replay import Replay
+from domain.side_events import SessionSummarised as SessionSummarised
+from domain.side_events import SideEvent as SideEvent
 from domain.submission import Origin, Overrides
+from domain.waiting import AwaitedCall as AwaitedCall
+from domain.waiting import InputRequest as InputRequest
+from domain.waiting import RunAwaitingApproval as RunAwaitingApproval
+from domain.waiting import RunAwaitingInput as RunAwaitingInput
+from domain.waiting import RunWaitEnded as RunWaitEnded
+from domain.waiting import RunWaits as RunWaits
+from domain.waiting import WaitOver as WaitOver
+from domain.workflow_events import InputAnswered as InputAnswered
+from domain.workflow_events import WorkflowEvent as WorkflowEvent
 
 
 class RunKind(StrEnum):
@@ -55,6 +66,10 @@ class ToolFailure(StrEnum):
     CANCELLED = "cancelled"
     NOT_RUN = "not_run"
     """The run is a replay: it begins no bodies, and there was no recorded result to give."""
+    REFUSED = "refused"
+    """A limit of the tree of runs is reached, so the call did not start."""
+    AGENT_FAILED = "agent_failed"
+    """The agent that was called ended without an answer."""
 
 
 class ContinuationBlock(StrEnum):
@@ -98,11 +113,12 @@ class RunCreated(Event, frozen=True, kw_only=True, tag="run.created.v1"):
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started.v1"):
     """A host took the run. The definition is the one in force now; later edits of the agent do not touch it.
 
-    `session_version` is how much of the session's stream the run has read as its history (0: none).
+    A workflow's run has none: `WorkflowOpened` says what it is of. `session_version` is how much of the
+    session's stream the run has read as its history (0: none).
     """
 
     host: str
-    definition: AgentDefinition
+    definition: AgentDefinition | None = None
     session_version: int = 0
 
 
@@ -254,6 +270,30 @@ class ToolOutcomeUnknown(Event, frozen=True, kw_only=True, tag="tool.outcome-unk
     reason: str
 
 
+class ChildRunStarted(Event, frozen=True, kw_only=True, tag="child-run.started.v1"):
+    """A run below this one was opened and begun, in the same append. This one waits for what it comes to.
+
+    `cause`: the tool call that asked for it, or the node. The result of that says what the child came to.
+    """
+
+    run_id: RunId
+    agent: str
+    cause: str
+
+
+class UsageReported(Event, frozen=True, kw_only=True, tag="usage.reported.v1"):
+    """A tool, or a node, said what it has just spent beyond tokens. `cause`: the call, or the node's name.
+
+    `counted`: the amount is known and in the currency that prices are set in, so budgets know of it.
+    """
+
+    cause: str
+    kind: str
+    amount: Decimal | None = None
+    currency: str | None = None
+    counted: bool = False
+
+
 class TurnNudged(Event, frozen=True, kw_only=True, tag="turn.nudged.v1"):
     """The turn had ended without its deliverable, so the model is told what is missing (CHAIN-9)."""
 
@@ -276,7 +316,7 @@ class RunContinuationBlocked(Event, frozen=True, kw_only=True, tag="run.continua
 
 
 class RunContinued(Event, frozen=True, kw_only=True, tag="run.continued.v1"):
-    """Another run goes on in place of this interrupted one. It follows the run's end (CONT-5)."""
+    """Another run goes on from this one, which was interrupted or waits. It follows its end (CONT-5)."""
 
     by: RunId
 
@@ -471,7 +511,8 @@ class BatchCreated(Event, frozen=True, kw_only=True, tag="batch.created.v1"):
 
 
 RunEvent = (
-    RunCreated
+    SideEvent
+    | RunCreated
     | RunStarted
     | ModelCallStarted
     | ModelCallQueued
@@ -487,20 +528,27 @@ RunEvent = (
     | ToolFailed
     | ToolAnswered
     | ToolOutcomeUnknown
+    | ChildRunStarted
+    | UsageReported
     | TurnNudged
     | RunCancelRequested
     | RunCompleted
     | RunFailed
     | RunCancelled
+    | RunAwaitingApproval
+    | RunAwaitingInput
     | JobAttemptsExhausted
     | RunContinuationBlocked
     | RunContinued
+    | RunWaitEnded
     | ToolResolved
+    | InputAnswered
+    | WorkflowEvent
 )
-RunEnd = RunCompleted | RunFailed | RunCancelled
-AfterEnd = RunContinuationBlocked | RunContinued | ToolResolved
+RunEnd = RunCompleted | RunFailed | RunCancelled | RunAwaitingApproval | RunAwaitingInput
+AfterEnd = RunContinuationBlocked | RunContinued | RunWaitEnded | ToolResolved | InputAnswered
 """All that may follow a run's end. None of it changes what the run came to."""
-SessionEvent = SessionOpened | SessionTurnQueued | SessionTurnBegun | SessionTurnAdded
+SessionEvent = SessionOpened | SessionTurnQueued | SessionTurnBegun | SessionTurnAdded | SessionSummarised
 ScheduleEvent = (
     ScheduleDefined
     | SchedulePaused

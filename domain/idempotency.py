@@ -177,11 +177,18 @@ class ChainState(Enum):
     """The last one ended without an answer, and no other follows."""
     UNCERTAIN = auto()
     """Nobody knows whether a call that must not be made twice had its effect: somebody has to find out."""
+    WAITING = auto()
+    """The last one waits for a person, whose word opens another run: the answer is that one's."""
 
 
-def state_of(chain: Sequence[Run], *, continues: bool) -> ChainState:
-    """`continues`: whether interrupted runs are continued here, or at least judged."""
+def state_of(chain: Sequence[Run], *, continues: bool, goes_past_people: bool = False) -> ChainState:
+    """`continues`: whether interrupted runs are continued here, or at least judged.
+
+    `goes_past_people`: that a run waits for a person is no answer; what comes after it is.
+    """
     last = chain[-1]
+    if last.status.awaits:
+        return _of_waiting(last) if goes_past_people else ChainState.ANSWERED
     if not last.status.ended or last.continued_by is not None:
         return ChainState.OPEN
     if last.status not in (RunStatus.FAILED, RunStatus.CANCELLED):
@@ -191,6 +198,12 @@ def state_of(chain: Sequence[Run], *, continues: bool) -> ChainState:
     if continues and last.blocked is None:
         return ChainState.OPEN
     return ChainState.UNCERTAIN if any(map(uncertain_calls, chain)) else ChainState.NOTHING
+
+
+def _of_waiting(run: Run) -> ChainState:
+    if run.continued_by is not None:
+        return ChainState.OPEN
+    return ChainState.WAITING if run.wait_over is None else ChainState.NOTHING
 
 
 def _reserve(key: Key, command: Reserve) -> list[e.IdempotencyEvent]:

@@ -34,6 +34,15 @@ class AlreadyContinued(Conflict):
         self.by = by
 
 
+class WaitIsOver(Conflict):
+    """The run waits no more: another goes on from it, or nobody will answer it."""
+
+    code = "wait_is_over"
+
+    def __init__(self, run_id: RunId) -> None:
+        super().__init__(f"run {run_id} waits for nobody any more")
+
+
 class ToolCallNotFound(NotFound):
     """The run has no tool call of this id."""
 

@@ -9,11 +9,17 @@ import msgspec
 
 from domain import events as e
 from domain.agent import AgentDefinition
-from domain.failure import FailureClass
+from domain.beside import Beside
+from domain.beside import evolve as evolve_beside
+from domain.failure import FailureClass, RunError
 from domain.ids import RunId, Version
 from domain.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage, with_result
+from domain.side_events import AnswerSentBack, SideCallReplied
 from domain.standing import ChainStanding
 from domain.standing import evolve as evolve_standing
+from domain.workflow import WorkflowRun, opened
+from domain.workflow import evolve as evolve_workflow
+from domain.workflow_events import WorkflowOpened
 
 
 class RunStatus(StrEnum):
@@ -29,6 +35,25 @@ class RunStatus(StrEnum):
     def ended(self) -> bool:
         """Final for this run: an answer or a decision opens a new one."""
         return self not in (RunStatus.QUEUED, RunStatus.RUNNING)
+
+    @property
+    def awaits(self) -> bool:
+        """Ended where a person's word is needed, which opens a new run."""
+        return self in (RunStatus.AWAITING_APPROVAL, RunStatus.AWAITING_INPUT)
+
+
+_STATUS_AFTER: dict[type[e.Event], RunStatus] = {
+    e.RunCompleted: RunStatus.COMPLETED,
+    e.RunFailed: RunStatus.FAILED,
+    e.RunCancelled: RunStatus.CANCELLED,
+    e.RunAwaitingApproval: RunStatus.AWAITING_APPROVAL,
+    e.RunAwaitingInput: RunStatus.AWAITING_INPUT,
+}
+
+
+def status_after(end: e.RunEnd) -> RunStatus:
+    """What a run is that ended like this."""
+    return _STATUS_AFTER[type(end)]
 
 
 class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,17 +110,24 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """How many calls carried on the last reply's text, which its output limit had ended (CHAIN-8)."""
     nudges: int = 0
     cancel_requested: bool = False
+    cancel_reason: str = ""
     interrupted: tuple[e.StoppedCall, ...] = ()
     """Tool calls that a cancel has stopped."""
     attempts_exhausted: bool = False
     """Its job was given up; nothing works on the run any more."""
     stopping: bool = False
     """A call was stopped on purpose, so that the run can end."""
-    failed_as: str | None = None
-    """The error type of a failed run."""
+    error: RunError | None = None
+    """Why a failed run failed."""
     continued_by: RunId | None = None
+    wait_over: e.WaitOver | None = None
+    """Why nobody's word will come any more, for a run that waits."""
     blocked: e.RunContinuationBlocked | None = None
     """The last word on why the run is not continued."""
+    workflow: WorkflowRun | None = None
+    """Where its workflow stands, for a run that is of one."""
+    beside: Beside = Beside()
+    """The calls that it makes besides its agent's own (CHAIN-13)."""
     usage: Usage = Usage()
     cost: Decimal | None = Decimal(0)
 
@@ -103,6 +135,25 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def chain_root(self) -> RunId:
         """The first of the runs that continue one another."""
         return (self.created.chain_root_run_id if self.created else None) or self.id
+
+    @property
+    def failed_as(self) -> str | None:
+        """The error type of a failed run."""
+        return self.error.type if self.error else None
+
+    @property
+    def session_of_turn(self) -> str | None:
+        """The session that its turn is to be part of. Child runs and workflows have none in theirs."""
+        created = self.created
+        if created is None or created.parent_run_id is not None or created.kind is not e.RunKind.AGENT:
+            return None
+        return created.session_id
+
+    @property
+    def given(self) -> str:
+        """The text that its workflow was given."""
+        last = self.created.input[-1] if self.created and self.created.input else None
+        return last.content if last else ""
 
     @property
     def answer(self) -> str:
@@ -121,6 +172,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatch
     """Fold one fact in. Never raises: history is not up for debate."""
     version = Version(run.version + 1)
+    if isinstance(event, e.SideEvent):
+        return _beside(run, event, version)
+    if isinstance(event, e.WorkflowEvent):
+        return _with(run, version=version, workflow=_in_workflow(run, event, version))
     match event:
         case e.RunCreated():
             return _with(run, version=version, created=event, transcript=event.input)
@@ -170,22 +225,31 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
             )
         case e.ToolOutcomeUnknown():
             return _with(run, version=version, open_calls=_marked(run, event.call_id, left_behind=True))
+        case e.ChildRunStarted() | e.UsageReported():
+            return _with(run, version=version)
         case e.TurnNudged():
             transcript = (*run.transcript, UserMessage(content=event.message))
             return _with(run, version=version, transcript=transcript, finish=None, nudges=run.nudges + 1)
         case e.RunCancelRequested():
-            return _with(run, version=version, cancel_requested=True)
+            return _with(run, version=version, cancel_requested=True, cancel_reason=event.reason)
         case e.JobAttemptsExhausted():
             return _with(run, version=version, attempts_exhausted=True)
         case e.RunCompleted():
             return _with(run, version=version, status=RunStatus.COMPLETED)
         case e.RunFailed():
-            failed_as = event.error_type
-            return _with(run, version=version, status=RunStatus.FAILED, calling=None, failed_as=failed_as)
+            return _with(run, version=version, status=RunStatus.FAILED, calling=None, error=_error_of(event))
         case e.RunCancelled():
             return _with(run, version=version, status=RunStatus.CANCELLED, calling=None)
+        case e.RunAwaitingApproval():
+            return _with(run, version=version, status=RunStatus.AWAITING_APPROVAL)
+        case e.RunAwaitingInput():
+            return _with(run, version=version, status=RunStatus.AWAITING_INPUT)
+        case e.RunWaitEnded():
+            return _with(run, version=version, wait_over=event.cause)
         case e.RunContinued():
             return _with(run, version=version, continued_by=event.by)
+        case e.InputAnswered():
+            return _with(run, version=version)
         case e.RunContinuationBlocked():
             return _with(run, version=version, blocked=event)
         case e.ToolResolved():
@@ -205,20 +269,52 @@ def fold(run_id: RunId, events: Iterable[e.RunEvent]) -> Run:
 _with = msgspec.structs.replace
 
 
+def _in_workflow(run: Run, event: e.WorkflowEvent, version: Version) -> WorkflowRun | None:
+    if isinstance(event, WorkflowOpened):
+        return opened(event)
+    return run.workflow and evolve_workflow(run.workflow, event, version)
+
+
+def _beside(run: Run, event: e.SideEvent, version: Version) -> Run:
+    run = _with(run, version=version, beside=evolve_beside(run.beside, event, run.step))
+    match event:
+        case SideCallReplied():
+            return _charged(run, event.usage, event.cost)
+        case AnswerSentBack():
+            return _with(run, transcript=(*run.transcript, UserMessage(content=event.message)), finish=None)
+        case _:
+            return run
+
+
+def _charged(run: Run, usage: Usage, cost: Decimal | None) -> Run:
+    known = None if run.cost is None or cost is None else run.cost + cost
+    return _with(run, usage=run.usage + usage, cost=known)
+
+
+def _error_of(event: e.RunFailed) -> RunError:
+    return RunError(
+        message=event.error,
+        type=event.error_type,
+        error_class=event.error_class,
+        retry_after_s=event.retry_after_s,
+    )
+
+
 def _replied(run: Run, event: e.ModelReplied, version: Version) -> Run:
-    return _with(
+    transcript = _with_reply(run, event.message)
+    replied = _with(
         run,
         version=version,
         calling=None,
         failed=(),
         standing=evolve_standing(run.standing, event),
-        transcript=_with_reply(run, event.message),
+        beside=run.beside.after_reply(event.usage, len(transcript)),
+        transcript=transcript,
         continuations=run.continuations + 1 if run.unfinished_text else 0,
         open_calls=tuple(OpenCall(call=call) for call in event.message.tool_calls),
         finish=event.finish,
-        usage=run.usage + event.usage,
-        cost=None if run.cost is None or event.cost is None else run.cost + event.cost,
     )
+    return _charged(replied, event.usage, event.cost)
 
 
 def _with_reply(run: Run, reply: AssistantMessage) -> tuple[Message, ...]:
@@ -235,7 +331,8 @@ def _switched(run: Run, event: e.ModelFallbackUsed, version: Version) -> Run:
     if not event.restarted:
         return run
     opening = run.created.input if run.created else ()
-    return _with(run, transcript=opening, open_calls=(), finish=None)
+    beside = run.beside.for_next_link()
+    return _with(run, transcript=opening, open_calls=(), finish=None, beside=beside)
 
 
 def _marked_call(run: Run, **marks: bool) -> ModelCall | None:

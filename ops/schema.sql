@@ -90,6 +90,15 @@ BEGIN
                                    TABLE = TG_TABLE_NAME, CONSTRAINT = TG_NAME;
 END $$;
 
+CREATE TABLE public.agent_definitions (
+    tenant_id text NOT NULL,
+    name text NOT NULL,
+    version bigint NOT NULL,
+    definition text,
+    changed_at timestamp with time zone NOT NULL,
+    changed_by text
+);
+
 CREATE TABLE public.api_keys (
     key_id uuid NOT NULL,
     tenant_id text NOT NULL,
@@ -103,6 +112,22 @@ CREATE TABLE public.api_keys (
     last_used_at timestamp with time zone,
     CONSTRAINT api_keys_some_scope CHECK ((cardinality(scopes) > 0)),
     CONSTRAINT api_keys_whole_digest CHECK ((octet_length(digest) = 32))
+);
+
+CREATE TABLE public.approvals (
+    run_id uuid NOT NULL,
+    tenant_id text NOT NULL,
+    agent text NOT NULL,
+    session_id text,
+    state text NOT NULL,
+    calls text NOT NULL,
+    events bigint NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    settled_at timestamp with time zone,
+    settled_by text,
+    reason text,
+    opened_run_id uuid
 );
 
 CREATE TABLE public.cancel_requests (
@@ -236,7 +261,8 @@ CREATE TABLE public.runs (
     ended_at timestamp with time zone,
     continued_by_run_id uuid,
     continuation_blocked text,
-    replay_of_run_id uuid
+    replay_of_run_id uuid,
+    wait_over text
 )
 WITH (fillfactor='80');
 
@@ -265,7 +291,9 @@ CREATE TABLE public.statistics_agents (
     ended_unstarted bigint NOT NULL,
     tool_calls bigint NOT NULL,
     failed_tool_calls bigint NOT NULL,
-    unknown_tool_calls bigint NOT NULL
+    unknown_tool_calls bigint NOT NULL,
+    awaiting_approval bigint DEFAULT 0 NOT NULL,
+    awaiting_input bigint DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.statistics_calls (
@@ -337,11 +365,17 @@ CREATE TABLE public.tool_calls (
 
 ALTER TABLE ONLY public.stored_events ALTER COLUMN notification_id SET DEFAULT nextval('public.stored_events_notification_id_seq'::regclass);
 
+ALTER TABLE ONLY public.agent_definitions
+    ADD CONSTRAINT agent_definitions_one_row PRIMARY KEY (tenant_id, name);
+
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_one_prefix UNIQUE (prefix);
 
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_one_row PRIMARY KEY (key_id);
+
+ALTER TABLE ONLY public.approvals
+    ADD CONSTRAINT approvals_one_row PRIMARY KEY (run_id);
 
 ALTER TABLE ONLY public.cancel_requests
     ADD CONSTRAINT cancel_requests_one_per_run PRIMARY KEY (run_id);
@@ -392,6 +426,12 @@ ALTER TABLE ONLY public.tool_calls
     ADD CONSTRAINT tool_calls_one_row PRIMARY KEY (run_id, ordinal);
 
 CREATE INDEX api_keys_newest ON public.api_keys USING btree (tenant_id, created_at DESC, key_id DESC);
+
+CREATE INDEX approvals_by_state ON public.approvals USING btree (tenant_id, state, requested_at DESC, run_id DESC);
+
+CREATE INDEX approvals_expiring ON public.approvals USING btree (expires_at, run_id) WHERE (state = 'pending'::text);
+
+CREATE INDEX approvals_newest ON public.approvals USING btree (tenant_id, requested_at DESC, run_id DESC);
 
 CREATE INDEX cancel_requests_by_host ON public.cancel_requests USING btree (host_id);
 

@@ -2,25 +2,23 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from domain import events as e
 from domain.ids import RunId
 from domain.queueing import Source
-from domain.run import RunStatus
+from domain.run import RunStatus, status_after
 from projections.base import Fact
 from projections.values import storable
 
 ATTEMPTS_EXHAUSTED = "tracon.job.attempts-exhausted"
 
-JOB_EVENTS = (
+JOB_EVENTS: tuple[type[e.Event], ...] = (
     e.RunCreated,
     e.RunStarted,
-    e.RunCompleted,
-    e.RunFailed,
-    e.RunCancelled,
+    *get_args(e.RunEnd),
     e.JobAttemptsExhausted,
 )
 """What moves a job. Everything else is its run's own business."""
@@ -83,13 +81,10 @@ def _changes(recorded: Fact) -> dict[str, Any]:
     match recorded.event:
         case e.RunStarted():
             return {"status": RunStatus.RUNNING, "started_at": recorded.at}
-        case e.RunCompleted():
-            return {"status": RunStatus.COMPLETED, "ended_at": recorded.at}
-        case e.RunFailed(error_type=error_type):
-            return {"status": RunStatus.FAILED, "ended_at": recorded.at, "error": storable(error_type)}
-        case e.RunCancelled():
-            return {"status": RunStatus.CANCELLED, "ended_at": recorded.at}
         case e.JobAttemptsExhausted():
             return {"status": RunStatus.FAILED, "ended_at": recorded.at, "error": ATTEMPTS_EXHAUSTED}
+        case event if isinstance(event, e.RunEnd):
+            error = storable(event.error_type) if isinstance(event, e.RunFailed) else None
+            return {"status": status_after(event), "ended_at": recorded.at, "error": error}
         case _:
             return {}

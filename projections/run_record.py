@@ -10,7 +10,7 @@ import msgspec
 from domain import events as e
 from domain.ids import RunId
 from domain.messages import Usage
-from domain.run import RunStatus
+from domain.run import RunStatus, status_after
 from projections.base import RUN_EVENTS, BrokenStream, Fact
 from projections.values import added, plain, storable
 
@@ -32,9 +32,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     depth: int = 0
     continued_from_run_id: RunId | None = None
     continued_by_run_id: RunId | None = None
-    """The run that goes on in place of this one, which was interrupted."""
+    """The run that goes on from this one, which was interrupted or waited for a person."""
     continuation_blocked: e.ContinuationBlock | None = None
     """Why no run does. The event has it in words, and what can be done."""
+    wait_over: e.WaitOver | None = None
+    """Of a run that waits: why nobody will answer it any more."""
     replay_of_run_id: RunId | None = None
     error: str | None = None
     error_type: str | None = None
@@ -99,30 +101,32 @@ def _changes(record: RunRecord, recorded: Fact) -> dict[str, Any]:
         case e.RunStarted(definition=definition):
             return {
                 "status": RunStatus.RUNNING,
-                "provider": storable(definition.provider),
-                "model_id": storable(definition.model),
+                "provider": storable(definition.provider) if definition else None,
+                "model_id": storable(definition.model) if definition else None,
                 "started_at": recorded.at,
             }
         case e.ModelReplied() as replied:
             return _answered(record, replied)
-        case e.RunCompleted():
-            return {"status": RunStatus.COMPLETED, "ended_at": recorded.at}
-        case e.RunFailed() as failed:
-            return {
-                "status": RunStatus.FAILED,
-                "ended_at": recorded.at,
-                "error": storable(failed.error),
-                "error_type": storable(failed.error_type),
-                "error_class": failed.error_class.value,
-            }
-        case e.RunCancelled():
-            return {"status": RunStatus.CANCELLED, "ended_at": recorded.at}
         case e.RunContinued(by=by):
             return {"continued_by_run_id": by, "continuation_blocked": None}
         case e.RunContinuationBlocked(cause=cause):
             return {"continuation_blocked": cause}
+        case e.RunWaitEnded(cause=cause):
+            return {"wait_over": cause}
+        case event if isinstance(event, e.RunEnd):
+            return {"ended_at": recorded.at, "status": status_after(event), **_error(event)}
         case _:
             return {}  # a view may ignore any event
+
+
+def _error(end: e.RunEnd) -> dict[str, Any]:
+    if not isinstance(end, e.RunFailed):
+        return {}
+    return {
+        "error": storable(end.error),
+        "error_type": storable(end.error_type),
+        "error_class": end.error_class.value,
+    }
 
 
 def _answered(record: RunRecord, replied: e.ModelReplied) -> dict[str, Any]:

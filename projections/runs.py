@@ -9,7 +9,7 @@ import asyncpg
 import msgspec
 
 from domain.events import ContinuationBlock as Block
-from domain.events import RunKind
+from domain.events import RunKind, WaitOver
 from domain.messages import Usage
 from domain.run import RunStatus
 from projections.base import RUN_EVENTS, Connection, Fact
@@ -45,13 +45,14 @@ def record_from(row: asyncpg.Record) -> RunRecord:
         kind=RunKind(row["kind"]),
         status=RunStatus(row["status"]),
         continuation_blocked=None if (cause := row["continuation_blocked"]) is None else Block(cause),
+        wait_over=None if (over := row["wait_over"]) is None else WaitOver(over),
         usage=Usage(**{name: row[name] for name in Usage.__struct_fields__}),
         cost=None if row["cost"] is None else plain(row["cost"]),
         **{name: row[name] for name in _AS_THEY_ARE},
     )
 
 
-_MAPPED = {"id", "tenant", "kind", "status", "continuation_blocked", "usage", "cost"}
+_MAPPED = {"id", "tenant", "kind", "status", "continuation_blocked", "wait_over", "usage", "cost"}
 _AS_THEY_ARE = [name for name in RunRecord.__struct_fields__ if name not in _MAPPED]
 
 
@@ -88,4 +89,5 @@ def _row_of(record: RunRecord) -> tuple[Any, ...]:
         record.created_at,
         record.started_at,
         record.ended_at,
+        None if record.wait_over is None else record.wait_over.value,
     )

@@ -56,6 +56,8 @@ class AgentCounts(msgspec.Struct, kw_only=True):
     """Tool calls that have a result or whose outcome is unknown."""
     failed_tool_calls: int = 0
     unknown_tool_calls: int = 0
+    awaiting_approval: int = 0
+    awaiting_input: int = 0
 
 
 class LiveRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +108,10 @@ class Tally:
                 self._end(recorded).failed += 1
             case e.RunCancelled():
                 self._end(recorded).cancelled += 1
+            case e.RunAwaitingApproval():
+                self._end(recorded).awaiting_approval += 1
+            case e.RunAwaitingInput():
+                self._end(recorded).awaiting_input += 1
             case _:
                 pass  # a view may ignore any event
 

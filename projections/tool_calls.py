@@ -93,7 +93,7 @@ def advance(step: LastStep, recorded: Fact) -> LastStep:  # noqa: C901 - one fla
             return _changed(
                 step, recorded, resolved.call_id, resolved=True, **_end(recorded, state, resolved.output)
             )
-        case e.RunCompleted() | e.RunFailed() | e.RunCancelled():
+        case _ if isinstance(recorded.event, e.RunEnd):
             return _abandoned(step, recorded)
         case _:
             return step  # a view may ignore any event

@@ -15,7 +15,7 @@ from app.settings.load import load_settings
 from app.supervision.run_service import StartRequest
 from app.tools.tool import Tool
 from domain.agent import AgentDefinition
-from domain.events import Event, Recorded, RunCancelled, RunCompleted, RunFailed
+from domain.events import Event, Recorded, RunEnd
 from domain.ids import DEFAULT_TENANT, RunId, run_stream
 from domain.messages import UserMessage
 
@@ -23,7 +23,7 @@ E = TypeVar("E", bound=Event)
 
 OpenHost = Callable[..., Awaitable[Host]]
 
-ENDS = (RunCompleted, RunFailed, RunCancelled)
+ENDS = RunEnd
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ _TELLING = {
     "ToolOutcomeUnknown": ("tool", "reason"),
     "RunCompleted": ("answer",),
     "RunFailed": ("error_type", "error"),
+    "RunAwaitingApproval": ("calls",),
+    "RunAwaitingInput": ("requests",),
 }
 
 

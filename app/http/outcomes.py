@@ -38,7 +38,7 @@ _RETRY_AFTER_S = 1.0
 
 
 class RunAnswer(RunRecord, frozen=True, kw_only=True):
-    """The run as it ended, and its answer. A run that waits for a person has none yet."""
+    """The run as it ended, and its answer. A run that waits for a person has none, and says so with a 202."""
 
     answer: str | None
 
@@ -73,7 +73,7 @@ def ended_as(recorded: Sequence[Recorded[Event]]) -> Ended:
 def respond(ended: Ended, request: web.Request) -> web.Response:
     """The run as JSON. Without an answer it is a problem, which carries the run so that nothing is lost."""
     refusal = _refusal(ended)
-    return reply(ended.run) if refusal is None else response_of(refusal, request)
+    return reply(ended.run, status=_status(ended)) if refusal is None else response_of(refusal, request)
 
 
 def _rendered(recorded: Sequence[Recorded[RunEvent]]) -> Answer:
@@ -81,12 +81,17 @@ def _rendered(recorded: Sequence[Recorded[RunEvent]]) -> Answer:
     ended = ended_as(recorded)
     refusal = _refusal(ended)
     if refusal is None:
-        return Answer(status=200, content_type=JSON, body=encode(ended.run))
+        return Answer(status=_status(ended), content_type=JSON, body=encode(ended.run))
     return Answer(status=refusal.status, content_type=PROBLEM, body=encode(refusal))
 
 
 RUN = Form(name="run", render=_rendered)
 """How the run endpoint answers a request with a key."""
+
+
+def _status(ended: Ended) -> int:
+    """Of a run that did not fail. One that waits for a person was accepted, and is not done."""
+    return 202 if ended.run.status.awaits else 200
 
 
 def _refusal(ended: Ended) -> Problem | None:

@@ -47,3 +47,6 @@ class Form:
     render: Render
     at_once: bool = False
     """Whether the answer is due when the run is recorded, not when it has ended (Prefer: respond-async)."""
+    goes_past_people: bool = False
+    """Whether the end of a run that waits for a person is no answer. The key then waits with it, and gets the
+    answer of the run that is opened by that person's word."""

@@ -20,14 +20,18 @@ class Chain:
     last: Sequence[Recorded[RunEvent]]
 
 
-async def chain_from(runs: Runs, first: RunId) -> Chain:
-    """Read from the runs' own streams, so it is never behind. Raise RunNotFound."""
+async def chain_from(runs: Runs, first: RunId, *, goes_past_people: bool = False) -> Chain:
+    """Read from the runs' own streams, so it is never behind. Raise RunNotFound.
+
+    A run that waits for a person is the last one, unless the chain `goes_past_people`.
+    """
     chain: list[Run] = []
     next_id: RunId | None = first
     while next_id is not None:
         history = await runs.history(next_id)
         chain.append(fold(next_id, (recorded.event for recorded in history)))
-        next_id = chain[-1].continued_by
+        stops = chain[-1].status.awaits and not goes_past_people
+        next_id = None if stops else chain[-1].continued_by
     return Chain(chain, _up_to_its_end(history))
 
 

@@ -27,7 +27,10 @@ class Made:
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
-    """A key as it is now, and the answer that settled it just now, kept or not."""
+    """A key as it is now, and the answer that settled it just now, kept or not.
+
+    A key that waits for a person is not settled, and there is something to be told all the same.
+    """
 
     key: Key
     made: Made | None = None
@@ -52,11 +55,13 @@ class Settling:
             form = self._forms.get(reserved.form)
             if form is None:
                 return Settled(key=key)  # a form that only a newer build knows is for a newer build to make
-            chain = await chain_from(self._runs, reserved.run_id)
-            state = ChainState.ANSWERED if form.at_once else state_of(chain.runs, continues=self._continues)
+            chain = await self._chain(form, reserved.run_id)
+            state = self._state(form, chain)
             if state in (ChainState.OPEN, ChainState.UNCERTAIN):
                 return Settled(key=key)
             made = _made(form, chain)
+            if state is ChainState.WAITING:
+                return Settled(key=key, made=made)
             command = _command(reserved, chain, made.answer if state is ChainState.ANSWERED else None)
             try:
                 key = await self._keys.execute(key, tenant, name, command)
@@ -66,7 +71,15 @@ class Settling:
 
     async def made(self, form: Form, run_id: RunId) -> Made:
         """What the submission with this run has come to, whoever has its key now."""
-        return _made(form, await chain_from(self._runs, run_id))
+        return _made(form, await self._chain(form, run_id))
+
+    async def _chain(self, form: Form, run_id: RunId) -> Chain:
+        return await chain_from(self._runs, run_id, goes_past_people=form.goes_past_people)
+
+    def _state(self, form: Form, chain: Chain) -> ChainState:
+        if form.at_once:
+            return ChainState.ANSWERED
+        return state_of(chain.runs, continues=self._continues, goes_past_people=form.goes_past_people)
 
 
 def _made(form: Form, chain: Chain) -> Made:

@@ -41,6 +41,8 @@ class AgentStatistics(Spending, frozen=True, kw_only=True):
     completed: int = 0
     failed: int = 0
     cancelled: int = 0
+    awaiting_approval: int = 0
+    awaiting_input: int = 0
     tool_calls: int = 0
     failed_tool_calls: int = 0
     unknown_tool_calls: int = 0
@@ -106,22 +108,27 @@ def _by_agent(calls: Rows, agents: Rows) -> list[AgentStatistics]:
 def _run_counts(row: asyncpg.Record | None) -> dict[str, Any]:
     if row is None:
         return {}
-    same = ("started", "completed", "failed", "cancelled")
+    same = ("started", *_ENDS)
     tools = ("tool_calls", "failed_tool_calls", "unknown_tool_calls")
     return {"runs": row["created"], **{name: row[name] for name in (*same, *tools)}}
+
+
+_ENDS = ("completed", "failed", "cancelled", "awaiting_approval", "awaiting_input")
 
 
 def _by_status(agents: Rows) -> dict[RunStatus, int]:
     def total(name: str) -> int:
         return sum(row[name] for row in agents)
 
-    ended = total("completed") + total("failed") + total("cancelled")
+    ended = sum(map(total, _ENDS))
     return dict.fromkeys(RunStatus, 0) | {
         RunStatus.QUEUED: total("created") - total("started") - total("ended_unstarted"),
         RunStatus.RUNNING: total("started") + total("ended_unstarted") - ended,
         RunStatus.COMPLETED: total("completed"),
         RunStatus.FAILED: total("failed"),
         RunStatus.CANCELLED: total("cancelled"),
+        RunStatus.AWAITING_APPROVAL: total("awaiting_approval"),
+        RunStatus.AWAITING_INPUT: total("awaiting_input"),
     }
 
 

@@ -11,18 +11,30 @@ from uuid import UUID
 
 import msgspec
 
-from domain.agent import AgentDefinition, FallbackMode, Link, ModelOptions, StreamRecovery
+from domain.agent import (
+    AgentDefinition,
+    Binding,
+    Compaction,
+    FallbackMode,
+    Link,
+    Loop,
+    ModelOptions,
+    StreamRecovery,
+)
 from domain.codec import Codec
 from domain.events import (
+    AwaitedCall,
     BatchCreated,
     ChainExhausted,
     ChainLinkSkipped,
+    ChildRunStarted,
     ContinuationBlock,
     Event,
     FinishReason,
     IdempotencyKeyCompleted,
     IdempotencyKeyReleased,
     IdempotencyKeyReserved,
+    InputRequest,
     JobAttemptsExhausted,
     ModelCallFailed,
     ModelCallQueued,
@@ -30,6 +42,8 @@ from domain.events import (
     ModelCallStarted,
     ModelFallbackUsed,
     ModelReplied,
+    RunAwaitingApproval,
+    RunAwaitingInput,
     RunCancelled,
     RunCancelRequested,
     RunCompleted,
@@ -39,6 +53,7 @@ from domain.events import (
     RunFailed,
     RunKind,
     RunStarted,
+    RunWaitEnded,
     ScheduleDefined,
     ScheduleFired,
     SchedulePaused,
@@ -61,6 +76,8 @@ from domain.events import (
     ToolResolved,
     ToolReturned,
     TurnNudged,
+    UsageReported,
+    WaitOver,
 )
 from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind
 from domain.ids import RunId
@@ -82,7 +99,22 @@ from domain.queueing import (
     TriggerDelivery,
 )
 from domain.replay import Replay, ReplayTools
+from domain.side_events import (
+    AnswerSentBack,
+    CompactionFailed,
+    ContextCompacted,
+    CriterionJudged,
+    SessionSummarised,
+    SideCallFailed,
+    SideCallQueued,
+    SideCallReplied,
+    SideCallStarted,
+    SideFallbackUsed,
+    SidePurpose,
+    Summary,
+)
 from domain.submission import Origin, Overrides
+from tests.domain.workflow_samples import WORKFLOW_SAMPLES
 
 _ROOT, _PARENT, _BEFORE = (RunId(UUID(int=number)) for number in (1, 2, 3))
 _PRIMARY, _BACKUP = Link(provider="primary", model="small"), Link(provider="backup", model="big")
@@ -110,6 +142,7 @@ _DEFINITION = AgentDefinition(
     parameters={"tone": "brief"},
     provider_settings={"service_tier": "flex"},
 )
+_ASKS_OTHERS = AgentDefinition(name="lead", provider="primary", model="small", agents=("researcher",))
 _DELIVERS = AgentDefinition(
     name="support",
     provider="primary",
@@ -120,6 +153,20 @@ _DELIVERS = AgentDefinition(
     deliverable_tool="get_order",
     response_schema={"type": "object"},
 )
+_BESIDE = Binding(
+    provider="primary",
+    model="tiny",
+    fallbacks=(_BACKUP,),
+    options=ModelOptions(max_output_tokens=512),
+)
+_COMPACTS = AgentDefinition(
+    name="support",
+    provider="primary",
+    model="small",
+    compaction=Compaction(summarizer=_BESIDE, threshold=60000, keep_recent=4),
+    loop=Loop(criterion="It names a day.", judge=_BESIDE, max_rounds=2),
+)
+_SUMMARY = Summary(messages=12, digest="9f86d081884c7d65", text="Order 7 \u2708 was asked about.")
 _BOUNDED = AgentDefinition(name="support", provider="primary", model="small", max_length_continuations=0)
 _DUE, _LATER = datetime(2026, 3, 29, 1, 30, tzinfo=UTC), datetime(2026, 3, 30, 0, 30, tzinfo=UTC)
 _NIGHTLY = ScheduleDefinition(
@@ -193,7 +240,49 @@ SAMPLES: dict[str, Event] = {
     ),
     "run.started.v1": RunStarted(host="host-1", definition=_DEFINITION, session_version=4),
     "run.started.v1+deliverable": RunStarted(host="host-1", definition=_DELIVERS, session_version=4),
+    "run.started.v1+agents": RunStarted(host="host-1", definition=_ASKS_OTHERS),
     "run.started.v1+continuations": RunStarted(host="host-1", definition=_BOUNDED),
+    "run.started.v1+beside": RunStarted(host="host-1", definition=_COMPACTS),
+    "side-call.started.v1": SideCallStarted(
+        purpose=SidePurpose.COMPACTION, attempt=2, provider="primary", model="tiny"
+    ),
+    "side-call.queued.v1": SideCallQueued(
+        purpose=SidePurpose.JUDGE, attempt=2, provider="primary", model="tiny"
+    ),
+    "side-call.replied.v1": SideCallReplied(
+        purpose=SidePurpose.JUDGE,
+        attempt=2,
+        provider="primary",
+        model="tiny",
+        usage=_USAGE,
+        cost=Decimal("0.0000425"),
+        currency="EUR",
+        cached=True,
+        flaw="the judge gave no verdict",
+    ),
+    "side-call.failed.v1": SideCallFailed(
+        purpose=SidePurpose.COMPACTION,
+        attempt=2,
+        provider="primary",
+        model="tiny",
+        failure_class=FailureClass.TRANSIENT,
+        failure=_FAILURE,
+    ),
+    "side-fallback.used.v1": SideFallbackUsed(
+        purpose=SidePurpose.COMPACTION,
+        primary=_PRIMARY,
+        fallback=_BACKUP,
+        failure_class=FailureClass.UNAVAILABLE,
+        reason="overloaded",
+        skipped=(_PRIMARY,),
+    ),
+    "context.compacted.v1": ContextCompacted(summary=_SUMMARY, context_tokens=61234, reused=True),
+    "context.compaction-failed.v1": CompactionFailed(
+        error="provider primary failed", error_type="chain_exhausted", error_class=ErrorClass.PROVIDER
+    ),
+    "criterion.judged.v1": CriterionJudged(met=True, reason="It names Tuesday."),
+    "answer.sent-back.v1": AnswerSentBack(round=2, message="It names no day."),
+    "session.summarised.v1": SessionSummarised(run_id=_ROOT, summary=_SUMMARY),
     "model-call.started.v1": ModelCallStarted(step=2, attempt=3, provider="primary", model="small"),
     "model-call.queued.v1": ModelCallQueued(step=2, attempt=3, provider="primary", model="small"),
     "text.delta.v1": TextDelta(step=2, text="It ships \u2708"),
@@ -336,10 +425,34 @@ SAMPLES: dict[str, Event] = {
     "tool.failed.v1+not-run": ToolFailed(
         call_id="call_1", tool="get_order", failure=ToolFailure.NOT_RUN, output="a replay runs no tools"
     ),
+    "child-run.started.v1": ChildRunStarted(run_id=_BEFORE, agent="researcher", cause="call_1"),
+    "usage.reported.v1": UsageReported(
+        cause="call_1", kind="render", amount=Decimal("0.25"), currency="EUR", counted=True
+    ),
+    "tool.failed.v1+refused": ToolFailed(
+        call_id="call_1",
+        tool="get_order",
+        failure=ToolFailure.REFUSED,
+        output="the tree has spent its tokens",
+    ),
+    "tool.failed.v1+agent": ToolFailed(
+        call_id="call_1", tool="researcher", failure=ToolFailure.AGENT_FAILED, output="it failed"
+    ),
     "run.continuation-blocked.v1": RunContinuationBlocked(
         cause=ContinuationBlock.OUTCOME_UNKNOWN, reason="nobody knows what came of it", remedy="Find out."
     ),
     "run.continued.v1": RunContinued(by=_BEFORE),
+    "run.awaiting-approval.v1": RunAwaitingApproval(
+        calls=(
+            AwaitedCall(
+                call_id="call_1", tool="refund", arguments='{"order_id":"1042"}', effect="destructive"
+            ),
+        )
+    ),
+    "run.awaiting-input.v1": RunAwaitingInput(
+        requests=(InputRequest(id="r1", node="approve", prompt="Publish?", schema={"type": "boolean"}),)
+    ),
+    "run.wait-ended.v1": RunWaitEnded(cause=WaitOver.WITHDRAWN, reason="not wanted any more"),
     "tool.resolved.v1": ToolResolved(call_id="call_1", tool="refund", output="no such order", failed=True),
     "session.turn-queued.v1": SessionTurnQueued(run_id=_ROOT, limit_s=700.5, in_place_of=_BEFORE),
     "session.turn-begun.v1": SessionTurnBegun(run_id=_ROOT, limit_s=700.5),
@@ -361,6 +474,7 @@ SAMPLES: dict[str, Event] = {
     ),
     "idempotency-key.released.v1": IdempotencyKeyReleased(run_id=_BEFORE, reason="run_failed"),
     "session.turn-added.v1": SessionTurnAdded(run_id=_ROOT, messages=_CONVERSATION),
+    **WORKFLOW_SAMPLES,
 }
 
 

@@ -12,6 +12,7 @@ from app.store.event_log import EventLog
 from domain.events import (
     Event,
     JobAttemptsExhausted,
+    RunAwaitingApproval,
     RunCancelled,
     RunCompleted,
     RunCreated,
@@ -84,6 +85,7 @@ async def test_a_row_of_jobs_equals_the_fold_of_its_runs_stream(
         ((STARTED,), ("Running", None, minute(2), None)),
         ((STARTED, RunCompleted(answer="x")), ("Completed", None, minute(2), minute(3))),
         ((STARTED, FAILED), ("Failed", "orphaned", minute(2), minute(3))),
+        ((STARTED, RunAwaitingApproval(calls=())), ("AwaitingApproval", None, minute(2), minute(3))),
         ((RunCancelled(),), ("Cancelled", None, None, minute(2))),
     ],
 )

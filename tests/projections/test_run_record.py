@@ -9,6 +9,8 @@ import pytest
 from domain.events import ContinuationBlock as Block
 from domain.events import (
     ModelReplied,
+    RunAwaitingApproval,
+    RunAwaitingInput,
     RunCancelled,
     RunCompleted,
     RunContinuationBlocked,
@@ -16,8 +18,10 @@ from domain.events import (
     RunCreated,
     RunFailed,
     RunKind,
+    RunWaitEnded,
     SessionTurnAdded,
     TextDelta,
+    WaitOver,
 )
 from domain.failure import ErrorClass
 from domain.ids import RunId
@@ -78,6 +82,7 @@ def test_a_completed_run_tells_its_times_its_tokens_and_its_cost() -> None:
         "continued_from_run_id": None,
         "continued_by_run_id": None,
         "continuation_blocked": None,
+        "wait_over": None,
         "replay_of_run_id": None,
         "error": None,
         "error_type": None,
@@ -124,6 +129,19 @@ def test_a_failed_run_tells_why() -> None:
 def test_a_cancelled_run_has_no_error() -> None:
     record = folded(*OPENED, RunCancelled(reason="enough"))
     assert (record.status, record.error, record.ended_at) == (RunStatus.CANCELLED, None, minute(3))
+
+
+def test_a_run_that_waits_has_ended_and_says_what_came_of_the_wait() -> None:
+    waits = (*OPENED, RunAwaitingApproval(calls=()))
+    record = folded(*waits)
+    assert (record.status, record.ended_at, record.wait_over) == (
+        RunStatus.AWAITING_APPROVAL,
+        minute(3),
+        None,
+    )
+    assert folded(*OPENED, RunAwaitingInput(requests=())).status is RunStatus.AWAITING_INPUT
+    expired = folded(*waits, RunWaitEnded(cause=WaitOver.EXPIRED))
+    assert (expired.status, expired.wait_over) == (RunStatus.AWAITING_APPROVAL, WaitOver.EXPIRED)
 
 
 def test_a_child_run_names_its_root_and_its_parent() -> None:

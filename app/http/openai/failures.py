@@ -7,7 +7,8 @@ from app.http.openai.run_so_far import RunSoFar
 from app.http.outcomes import status_of
 from app.http.problems import Problem, error_of, retry_after
 from app.http.rendered import Rendered, rendered
-from domain.events import RunCancelled, RunFailed
+from domain.events import RunAwaitingApproval, RunCancelled, RunFailed, RunWaits
+from domain.ids import RunId
 
 _RETRY_AFTER_S = 1.0
 _MAY_PASS = frozenset(
@@ -45,6 +46,14 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         return rendered(ApiErrorBody(error=self.error), status=self.status, headers=self.headers)
 
 
+def waiting_for(run_id: RunId, waits: RunWaits) -> str:
+    """Whose turn it is. OpenAI's APIs have no word for a turn that stops in the middle for a person."""
+    if isinstance(waits, RunAwaitingApproval):
+        tools = ", ".join(sorted({call.tool for call in waits.calls}))
+        return f"Run {run_id} waits for somebody to approve its calls of {tools}; then another run goes on."
+    return f"Run {run_id} waits for a person's answer; then another run goes on."
+
+
 def failure_of_request(told: Problem) -> Failure:
     """What came of a request that began nothing. Waiting cures a conflict that says for how long."""
     wait_s = None if told.retry_after_s is msgspec.UNSET else told.retry_after_s
@@ -74,5 +83,8 @@ def failure_of_run(run: RunSoFar) -> Failure | None:
         case RunCancelled():
             cancelled = error_object(409, "run_cancelled", "The run was cancelled.", of_run=True)
             return Failure(status=409, error=cancelled, retry=False)
+        case waits if isinstance(waits, RunWaits):
+            told = error_object(409, "run_awaits_a_person", waiting_for(run.id, waits), of_run=True)
+            return Failure(status=409, error=told, retry=False)
         case _:
             return None

@@ -16,7 +16,7 @@ def _form(api: str, *, at_once: bool = False) -> Form:
             status=made.status, content_type=made.content_type, body=made.body, headers=made.headers
         )
 
-    return Form(name=api, render=answer, at_once=at_once)
+    return Form(name=api, render=answer, at_once=at_once, goes_past_people=not at_once)
 
 
 COMPLETION = _form(chat_request.API)

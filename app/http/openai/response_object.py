@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from app.http.openai.answer_form import TextFormat
 from app.http.openai.names import response_id
 from app.http.openai.run_so_far import RunSoFar
-from domain.events import FinishReason, RunCancelled, RunFailed
+from domain.events import FinishReason, RunCancelled, RunFailed, RunWaits
 from domain.failure import ErrorClass
 from domain.messages import Usage
 
@@ -75,7 +75,8 @@ class ResponseFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IncompleteDetails(msgspec.Struct, frozen=True, kw_only=True):
-    reason: Literal["max_output_tokens", "content_filter"]
+    reason: Literal["max_output_tokens", "content_filter", "awaiting_person"]
+    """The last one is not OpenAI's: the run ended where a person's word is needed to go on."""
 
 
 class ConversationRef(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,6 +176,8 @@ def status_of(run: RunSoFar) -> Status:
             return "cancelled"
         case RunFailed(error_class=class_):
             return "incomplete" if class_ is ErrorClass.CONTENT_FILTERED else "failed"
+        case ending if isinstance(ending, RunWaits):
+            return "incomplete"
         case _:
             return "incomplete" if run.finish is FinishReason.LENGTH else "completed"
 
@@ -187,5 +190,7 @@ def _error(run: RunSoFar) -> ResponseFailure:
 
 
 def _incomplete(run: RunSoFar) -> IncompleteDetails:
+    if isinstance(run.ending, RunWaits):
+        return IncompleteDetails(reason="awaiting_person")
     cut = run.finish is FinishReason.LENGTH
     return IncompleteDetails(reason="max_output_tokens" if cut else "content_filter")

@@ -8,18 +8,15 @@ from domain.events import (
     FinishReason,
     ModelReplied,
     Recorded,
-    RunCancelled,
     RunCompleted,
     RunCreated,
-    RunFailed,
+    RunEnd,
     RunStarted,
     ToolEffect,
     ToolInvoking,
 )
 from domain.ids import RunId
 from domain.messages import Usage
-
-Ending = RunCompleted | RunFailed | RunCancelled
 
 
 class RunSoFar:
@@ -29,7 +26,7 @@ class RunSoFar:
         self.id = run_id
         self.definition: AgentDefinition | None = None
         self.usage = Usage()
-        self.ending: Ending | None = None
+        self.ending: RunEnd | None = None
         self.ended_at: datetime | None = None
         self.repeatable = True
         """Whether the same may be done again without doing anything to the world twice."""
@@ -65,8 +62,8 @@ class RunSoFar:
                 self.usage += usage
             case ToolInvoking(effect=effect, safe_to_repeat=safe):
                 self.repeatable = self.repeatable and (safe or effect is ToolEffect.READ)
-            case RunCompleted() | RunFailed() | RunCancelled() as ending:
-                self.ending, self.ended_at = ending, frame.at
+            case _ if isinstance(frame.event, RunEnd):
+                self.ending, self.ended_at = frame.event, frame.at
             case _:
                 pass
 

@@ -7,7 +7,15 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from domain.events import Event, ModelReplied, RunCancelled, RunCompleted, RunFailed
+from domain.events import (
+    Event,
+    ModelReplied,
+    RunAwaitingApproval,
+    RunAwaitingInput,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+)
 from domain.failure import ErrorClass
 from domain.messages import Usage
 from domain.run import RunStatus
@@ -114,13 +122,15 @@ async def test_statuses_are_those_that_runs_are_in_now(pool: asyncpg.Pool, show:
             run(4, CREATED, FAILURE),
             run(5, CREATED, RunCancelled()),
             run(6, *OPENED, RunCancelled()),
+            run(7, *OPENED, *asked_for(A), RunAwaitingApproval(calls=())),
+            run(8, *OPENED, RunAwaitingInput(requests=())),
         )
     )
     assert (await read_statistics(pool, "acme")).by_status == {
         RunStatus.QUEUED: 1,
         RunStatus.RUNNING: 1,
-        RunStatus.AWAITING_APPROVAL: 0,
-        RunStatus.AWAITING_INPUT: 0,
+        RunStatus.AWAITING_APPROVAL: 1,
+        RunStatus.AWAITING_INPUT: 1,
         RunStatus.COMPLETED: 1,
         RunStatus.FAILED: 1,
         RunStatus.CANCELLED: 2,
