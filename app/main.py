@@ -16,7 +16,7 @@ from app.assembly.stores import event_log_at, open_database
 from app.assembly.submissions import at_work, idempotency_of, worker_of
 from app.assembly.supervision import duties_of, session_turns_of, workbench_of
 from app.db.migrate import migrate
-from app.db.pool import closing_pool, connect, database_time
+from app.db.pool import closing_pool, connect, database_time, server_version
 from app.http.application import bind, build_application, listen
 from app.http.in_flight import IN_FLIGHT, InFlight
 from app.http.services import About, Services
@@ -220,7 +220,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             about=About(
                 version=version("tracon"),
                 host_id=bench.host,
-                postgres=await pool.fetchval("SHOW server_version"),
+                postgres=await server_version(pool),
                 profile=settings.profile,
             ),
         )

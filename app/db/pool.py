@@ -102,6 +102,13 @@ async def database_time(pool: asyncpg.Pool) -> datetime:
     return now
 
 
+async def server_version(pool: asyncpg.Pool) -> str:
+    """Of Postgres, as it says itself. Raises StoreUnavailable."""
+    with translated():
+        told: str = await pool.fetchval("SHOW server_version")
+    return told
+
+
 def is_pooled(dsn: str) -> bool:
     """Whether the DSN says that a pooler in transaction mode stands in between."""
     return _without_pgbouncer(dsn)[1]

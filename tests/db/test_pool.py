@@ -8,7 +8,7 @@ import pytest
 
 from app.db.embedded import EmbeddedPostgres
 from app.db.errors import DatabaseUnusable, StoreUnavailable
-from app.db.pool import connect, connect_args, open_pool, translated
+from app.db.pool import connect, connect_args, database_time, open_pool, server_version, translated
 
 NOWHERE = "postgresql://postgres@127.0.0.1:1/none"
 
@@ -74,6 +74,18 @@ async def test_a_closed_pool_is_unavailable(database: str) -> None:
     await pool.close()
     with pytest.raises(StoreUnavailable), translated():
         await pool.fetchval("SELECT 1")
+
+
+async def test_a_host_that_asks_while_the_database_goes_away_is_told_that_it_is_unavailable(
+    database: str,
+) -> None:
+    """EVENT-8: so that a start at such a moment says so in a line and can be made again."""
+    pool = await open_pool(database, min_size=1)
+    assert (await server_version(pool)).split(".")[0].isdigit()
+    await pool.close()
+    for ask in (server_version, database_time):
+        with pytest.raises(StoreUnavailable):
+            await ask(pool)
 
 
 async def test_a_connection_ended_by_the_server_is_unavailable(database: str) -> None:
