@@ -16,7 +16,7 @@ from app.assembly.stores import event_log_at, open_database
 from app.assembly.submissions import at_work, idempotency_of, worker_of
 from app.assembly.supervision import duties_of, session_turns_of, workbench_of
 from app.db.migrate import migrate
-from app.db.pool import closing_pool, connect, database_time, server_version
+from app.db.pool import closing_pool, connect, database_time
 from app.http.application import bind, build_application, listen
 from app.http.in_flight import IN_FLIGHT, InFlight
 from app.http.services import About, Services
@@ -32,7 +32,7 @@ from app.keys.keyring import Keyring
 from app.keys.last_used import LastUsed
 from app.keys.store import KeyStore
 from app.metrics import Metrics
-from app.models.adapters import build
+from app.models.adapters import accounts_of
 from app.models.circuits import Circuits
 from app.models.http import HttpSession
 from app.registry import AppDefinitions, Catalog
@@ -120,7 +120,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
     catalog = Catalog.build(settings, options.app)
     triggers = triggers_of(settings.triggers)
     http = HttpSession(time_limits_of(settings))
-    adapters = {name: build(name, provider, http) for name, provider in settings.providers.items()}
+    accounts = accounts_of(settings.providers, http)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(http.close)
         listener = stack.enter_context(bind(settings.server))
@@ -144,9 +144,9 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             leasing = await stack.enter_async_context(
                 open_leases(queue, lambda: connect(dsn), settings.async_run, silence_s=silence_s)
             )
-        circuits = Circuits(settings.circuit_breaker, metrics, settings.providers)
+        circuits = Circuits(settings.circuit_breaker, metrics, accounts)
         gate = gate_of(settings, options.app, circuits, metrics)
-        bench = workbench_of(settings, catalog, adapters, gate, event_log, presence, host_id, metrics)
+        bench = workbench_of(settings, catalog, accounts, gate, event_log, presence, host_id, metrics)
         runs = Runs(event_log)
         supervisor = Supervisor(runs, metrics)
         roster = Roster(supervisor, metrics, presence)
@@ -204,6 +204,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             async_run=settings.async_run,
             views=views,
             circuits=circuits,
+            accounts=accounts,
             providers=tuple(sorted(settings.providers)),
             catalog=catalog,
             metrics=metrics,
@@ -220,7 +221,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             about=About(
                 version=version("tracon"),
                 host_id=bench.host,
-                postgres=await server_version(pool),
+                postgres=await pool.fetchval("SHOW server_version"),
                 profile=settings.profile,
             ),
         )

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
-from domain.events import Event, Recorded, RunEnd, RunStarted
+from domain.events import Event, Recorded, RunCancelled, RunCompleted, RunFailed, RunStarted
 from domain.messages import Usage
-from domain.run import status_after
+from domain.run import RunStatus
 
 _HTTP_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _CALL_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -22,7 +22,7 @@ class Metrics:
     |---|---|
     | `route` | the path templates of the API, and `unmatched` |
     | `method`, `status` | HTTP methods that are served, and `OTHER`; status codes that were answered |
-    | `status` (runs) | `Completed`, `Failed`, `Cancelled`, `AwaitingApproval`, `AwaitingInput` |
+    | `status` (runs) | `Completed`, `Failed`, `Cancelled` |
     | `agent`, `provider`, `model`, `tool` | names from the settings file and from code |
     | `outcome` (model calls) | `replied`, or the failure class |
     | `outcome` (tool calls) | `returned`, or the kind of failure, or `left_behind` |
@@ -57,9 +57,13 @@ class Metrics:
         for recorded in committed:
             match recorded.event:
                 case RunStarted(definition=definition):
-                    self.runs_started.labels(definition.name if definition else "workflow").inc()
-                case end if isinstance(end, RunEnd):
-                    self.runs_ended.labels(status_after(end)).inc()
+                    self.runs_started.labels(definition.name).inc()
+                case RunCompleted():
+                    self.runs_ended.labels(RunStatus.COMPLETED).inc()
+                case RunFailed():
+                    self.runs_ended.labels(RunStatus.FAILED).inc()
+                case RunCancelled():
+                    self.runs_ended.labels(RunStatus.CANCELLED).inc()
                 case _:
                     pass  # everything else is counted where it happens, if at all
 

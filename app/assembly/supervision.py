@@ -1,6 +1,5 @@
 """What the runs of a host are worked on with, and what is done for them in between."""
 
-from collections.abc import Mapping
 from functools import partial
 
 import asyncpg
@@ -8,8 +7,8 @@ import asyncpg
 from app.assembly.calls import chain_link_of, prices_of
 from app.db.pool import database_time
 from app.metrics import Metrics
+from app.models.accounts import Accounts
 from app.models.gate import Gate
-from app.models.port import ModelAdapter
 from app.registry import Catalog
 from app.settings.whole import Settings
 from app.store.event_log import EventLog
@@ -27,7 +26,7 @@ from app.tools.runner import ToolRunner
 def workbench_of(
     settings: Settings,
     catalog: Catalog,
-    adapters: Mapping[str, ModelAdapter],
+    accounts: Accounts,
     gate: Gate,
     event_log: EventLog,
     presence: Presence,
@@ -39,7 +38,7 @@ def workbench_of(
         host=host_id,
         log=event_log,
         presence=presence,
-        adapters=adapters,
+        accounts=accounts,
         gate=gate,
         chain_link=partial(chain_link_of, settings.providers),
         prices=prices_of(settings.providers),

@@ -1,13 +1,14 @@
 """`tracon check-config`."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import click
 
 from app.cli import options
 from app.jobs.triggers import TriggerMisconfigured, triggers_of
-from app.models.adapters import ProviderMisconfigured, build
+from app.models.adapters import ProviderMisconfigured, build, each_account
 from app.models.http import HttpSession
 from app.registry import Catalog, load_app
 from app.settings.profiles import Profile
@@ -33,9 +34,10 @@ def check_config(config: Path | None, app_source: str | None, profile: Profile |
 def _missing_here(settings: Settings) -> Iterator[str]:
     """What the settings need of the machine, such as keys, and this one does not have."""
     http = HttpSession()
-    for name, provider in settings.providers.items():
+    accounts = (each_account(name, provider) for name, provider in settings.providers.items())
+    for account, provider in chain.from_iterable(accounts):
         try:
-            build(name, provider, http)
+            build(account, provider, http)
         except ProviderMisconfigured as error:
             yield str(error)
     for name, trigger in settings.triggers.items():

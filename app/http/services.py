@@ -21,6 +21,7 @@ from app.keys.keyring import Keyring
 from app.keys.last_used import LastUsed
 from app.keys.store import KeyStore
 from app.metrics import Metrics
+from app.models.accounts import Accounts
 from app.models.circuits import Circuits
 from app.registry import Catalog
 from app.settings import (
@@ -69,6 +70,7 @@ class Services:
     triggers: Triggers
     async_run: AsyncRunSettings
     circuits: Circuits
+    accounts: Accounts
     providers: tuple[str, ...]
     """Names of all that are configured, in order."""
     metrics: Metrics

@@ -1,9 +1,12 @@
-"""From a provider's settings to the adapter that makes its calls."""
+"""From a provider's settings to the adapters that make its calls, one for each key."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
+
+from app.models.accounts import Account, Accounts
 from app.models.dialects import VENDORS, dialect_of
 from app.models.http import HttpSession
 from app.models.http_adapter import HttpAdapter
@@ -20,20 +23,45 @@ class ProviderMisconfigured(Rejected):
     code = "provider_misconfigured"
 
 
+def accounts_of(
+    providers: Mapping[str, ProviderSettings], http: HttpSession, environ: Mapping[str, str] = os.environ
+) -> Accounts:
+    """Everything that can be called. Raise ProviderMisconfigured when a key is missing."""
+    return Accounts(
+        {
+            account: build(account, settings, http, environ)
+            for name, provider in providers.items()
+            for account, settings in each_account(name, provider)
+        }
+    )
+
+
+def each_account(name: str, settings: ProviderSettings) -> Iterator[tuple[Account, ProviderSettings]]:
+    """The provider's own account, then that of each tenant with a key, with the settings for its calls."""
+    yield Account(name), settings
+    for tenant, own in settings.tenants.items():
+        with_key = msgspec.structs.replace(
+            settings, api_key_env=own.api_key_env, api_key_file=own.api_key_file, tenants={}
+        )
+        yield Account(name, tenant), with_key
+
+
 def build(
-    name: str, settings: ProviderSettings, http: HttpSession, environ: Mapping[str, str] = os.environ
+    account: Account, settings: ProviderSettings, http: HttpSession, environ: Mapping[str, str] = os.environ
 ) -> ModelAdapter:
-    """The adapter of the provider `name`. Raise ProviderMisconfigured when its key is missing."""
+    """The adapter of this account. Raise ProviderMisconfigured when its key is missing."""
     limits = limits_of(settings, http.limits)
     if settings.type == "scripted":
         models = {model: declared.scripted for model, declared in settings.models.items()}
         return ScriptedAdapter(models, limits)
-    key = _api_key(name, settings, environ)
+    key = _api_key(account, settings, environ)
     if key is None and settings.base_url is None:
         raise ProviderMisconfigured(
-            f"provider {name!r}: {VENDORS[settings.type]} needs a key; set api_key_env"
+            f"{_named(account)}: {VENDORS[settings.type]} needs a key; set api_key_env"
         )
-    return HttpAdapter(name, dialect_of(name, settings, key), http, limits)
+    # What a provider keeps of a reply may be bound to the key that asked for it.
+    dialect = dialect_of(str(account), settings, key)
+    return HttpAdapter(account.provider, dialect, http, limits)
 
 
 def limits_of(settings: ProviderSettings, common: TimeLimits) -> TimeLimits:
@@ -48,28 +76,32 @@ def limits_of(settings: ProviderSettings, common: TimeLimits) -> TimeLimits:
     )
 
 
-def _api_key(name: str, settings: ProviderSettings, environ: Mapping[str, str]) -> str | None:
+def _api_key(account: Account, settings: ProviderSettings, environ: Mapping[str, str]) -> str | None:
     """The key, or None where the settings name none. An error names the place, never the key."""
     if settings.api_key_env is not None:
         place = f"the environment variable {settings.api_key_env}"
         key = environ.get(settings.api_key_env, "").strip()
     elif settings.api_key_file is not None:
         place = f"the file {settings.api_key_file}"
-        key = _read(name, settings.api_key_file)
+        key = _read(account, settings.api_key_file)
     else:
         return None
     if not key:
-        raise ProviderMisconfigured(f"provider {name!r}: its key is missing; {place} is empty or not set")
+        raise ProviderMisconfigured(f"{_named(account)}: its key is missing; {place} is empty or not set")
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise ProviderMisconfigured(f"provider {name!r}: {place} does not hold a key that fits into a header")
+        raise ProviderMisconfigured(f"{_named(account)}: {place} does not hold a key that fits into a header")
     return key
 
 
-def _read(name: str, file: str) -> str:
+def _read(account: Account, file: str) -> str:
     try:
         return Path(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise ProviderMisconfigured(
-            f"provider {name!r}: its key file {file} cannot be read: {reason}"
+            f"{_named(account)}: its key file {file} cannot be read: {reason}"
         ) from error
+
+
+def _named(account: Account) -> str:
+    return f"provider {account.provider!r}" + (f", tenant {account.tenant!r}" if account.tenant else "")

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+from app.models.accounts import Account
 from app.models.circuits import Circuits
 from app.models.classifiers import Classifiers
 from app.models.places import Places
@@ -43,7 +44,7 @@ class Gate:
 
     async def call(
         self,
-        provider: str,
+        account: Account,
         call: Call,
         *,
         cache_key: bytes | None = None,
@@ -55,32 +56,32 @@ class Gate:
         With a `cache_key`, a kept reply answers instead, but only through a circuit that lets calls through
         (BREAK-3); `on_hit` is told of it.
         """
-        self._circuits.check(provider)
+        self._circuits.check(account)
         if self._places is None:  # no limit costs nothing (CONC-1)
-            return await self._pass(provider, call, cache_key, on_hit)
-        await self._places.take(provider, on_long_wait)
+            return await self._pass(account, call, cache_key, on_hit)
+        await self._places.take(account, on_long_wait)
         try:
-            return await self._pass(provider, call, cache_key, on_hit)
+            return await self._pass(account, call, cache_key, on_hit)
         finally:
-            self._places.give_back(provider)
+            self._places.give_back(account)
 
     async def _pass(
-        self, provider: str, call: Call, cache_key: bytes | None, on_hit: Callable[[ModelReply], None]
+        self, account: Account, call: Call, cache_key: bytes | None, on_hit: Callable[[ModelReply], None]
     ) -> ModelReply:
-        ticket = self._circuits.admit(provider)  # it may have opened while this call waited
+        ticket = self._circuits.admit(account)  # it may have opened while this call waited
         try:
             if kept := self._kept(cache_key):
                 on_hit(kept)
                 return kept
             reply = await call()
         except ModelCallError as error:
-            verdict = self._classifiers.judge(provider, error.failure)
-            self._circuits.fail(provider, ticket, verdict.failure_class, error.failure)
+            verdict = self._classifiers.judge(account.provider, error.failure)
+            self._circuits.fail(account, ticket, verdict.failure_class, error.failure)
             raise CallFailed(error.failure, verdict) from error
         else:
-            self._circuits.succeed(provider, ticket)
+            self._circuits.succeed(account, ticket)
         finally:
-            self._circuits.abandon(provider, ticket)  # a ticket that has been brought back is void
+            self._circuits.abandon(account, ticket)  # a ticket that has been brought back is void
         if self._cache is not None and cache_key is not None:
             self._cache.keep(cache_key, reply)
         return reply

@@ -1,16 +1,17 @@
-"""How many calls to one provider may be under way at once (CONC)."""
+"""How many calls on one account of a provider may be under way at once (CONC)."""
 
 import asyncio
 from collections.abc import Callable
 
 from app.metrics import Metrics
+from app.models.accounts import Account
 
 TELL_AFTER_S = 1.0
 """A wait for a place that is longer than this is told in the run (CONC-2)."""
 
 
 class Places:
-    """A limited number of places per provider, given out first come, first served.
+    """A limited number of places per provider and key, given out first come, first served.
 
     A place covers the whole response, its stream included. Nobody is turned away; a wait ends with a place,
     or with the caller's cancellation, which its deadline is one of.
@@ -20,28 +21,28 @@ class Places:
         self._limit = limit
         self._metrics = metrics
         self._tell_after_s = tell_after_s
-        self._at: dict[str, _Provider] = {}
+        self._at: dict[Account, _Queue] = {}
 
-    async def take(self, provider: str, on_long_wait: Callable[[], None]) -> None:
+    async def take(self, account: Account, on_long_wait: Callable[[], None]) -> None:
         """Return with a place in hand, which `give_back` frees. `on_long_wait` is told of a long wait."""
-        at = self._at.get(provider)
+        at = self._at.get(account)
         if at is None:
-            at = self._at[provider] = _Provider(self._limit, self._metrics, provider)
+            at = self._at[account] = _Queue(self._limit, self._metrics, account.provider)
         if at.free.locked():
             await at.wait(self._tell_after_s, on_long_wait)
         else:
             await at.free.acquire()
         at.in_use.inc()
 
-    def give_back(self, provider: str) -> None:
+    def give_back(self, account: Account) -> None:
         """The place is free for the one who has waited longest."""
-        at = self._at[provider]
+        at = self._at[account]
         at.in_use.dec()
         at.free.release()
 
 
-class _Provider:
-    """One provider's places."""
+class _Queue:
+    """The places of one account. What is shown of them is the sum over the provider's accounts."""
 
     def __init__(self, limit: int, metrics: Metrics, provider: str) -> None:
         self.free = asyncio.Semaphore(limit)

@@ -14,6 +14,7 @@ from domain.pricing import Price
 ProviderType = Literal["openai", "openai_responses", "anthropic", "google", "azure_openai", "scripted"]
 
 _NO_SCRIPT = ScriptedModel()
+_CREDENTIALS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key"})
 
 
 class ModelSettings(Section, frozen=True, kw_only=True):
@@ -72,6 +73,20 @@ class ProviderTimeouts(Section, frozen=True, kw_only=True):
     call: PositiveSeconds | None = None
 
 
+class TenantKey(Section, frozen=True, kw_only=True):
+    """Where a tenant's own key for a provider is. Its calls are made with that one, and with no other."""
+
+    api_key_env: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    api_key_file: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+
+    def __post_init__(self) -> None:
+        _check_key(self.api_key_env, self.api_key_file)
+        if self.api_key_env is None and self.api_key_file is None:
+            raise BrokenRelation(
+                "api_key_env", "is missing, and so is api_key_file: a tenant is here for its key"
+            )
+
+
 class ProviderSettings(Section, frozen=True, kw_only=True):
     """One provider. Its key is read from the environment or from a file, never written here."""
 
@@ -95,12 +110,15 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
     """"short" for servers that insist on ids of nine letters and digits."""
     timeouts: ProviderTimeouts = ProviderTimeouts()
     models: dict[str, ModelSettings] = msgspec.field(default_factory=dict)
+    tenants: dict[str, TenantKey] = msgspec.field(default_factory=dict)
+    """Tenants with a key of their own. All others share the provider's."""
 
     def __post_init__(self) -> None:
         if self.base_url is not None:
             _check_url(self.base_url)
-        if self.api_key_env is not None and self.api_key_file is not None:
-            raise BrokenRelation("api_key_file", "and api_key_env are both given; one key is enough")
+        _check_key(self.api_key_env, self.api_key_file)
+        if self.tenants:
+            self._check_tenants()
         for name, value in self.headers.items():
             _check_header(name, value)
         if self.type != "scripted":
@@ -117,6 +135,17 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
             return self.type == "scripted"
         return settings.supports_tools
 
+    def _check_tenants(self) -> None:
+        if self.type == "scripted":
+            raise BrokenRelation("tenants", "are for providers with a key; a scripted one has none")
+        if "" in self.tenants:
+            raise BrokenRelation("tenants", "has an entry without a name")
+        for name in self.headers:
+            if name.lower() in _CREDENTIALS:
+                raise BrokenRelation(
+                    "tenants", f"would have no effect: headers.{name} takes the place of every key"
+                )
+
     def _refuse_scripts(self) -> None:
         for name, model in self.models.items():
             if model.scripted != _NO_SCRIPT:
@@ -124,6 +153,11 @@ class ProviderSettings(Section, frozen=True, kw_only=True):
                 raise BrokenRelation(
                     f"models.{name}.{key}", f"is for scripted providers; this one is {self.type}"
                 )
+
+
+def _check_key(env: str | None, file: str | None) -> None:
+    if env is not None and file is not None:
+        raise BrokenRelation("api_key_file", "and api_key_env are both given; one key is enough")
 
 
 def _check_url(url: str) -> None:

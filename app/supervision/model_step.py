@@ -6,6 +6,7 @@ from functools import partial
 from time import perf_counter
 
 from app.faults import fault_point
+from app.models.accounts import Account
 from app.models.gate import CallFailed
 from app.models.port import ModelReply, ModelRequest
 from app.models.response_cache import cache_key
@@ -67,15 +68,16 @@ class ModelStep:
         request = request_for(self._live, self._bench, self._definition, self._chain.state, self._text.so_far)
         key = cache_key(self._live.tenant, link.provider, request) if self._definition.cache_replies else None
         self._cached, self.waiting_at = False, link.provider
+        account = self._bench.accounts.of(link.provider, self._live.tenant)
         return await self._bench.gate.call(
-            link.provider,
-            partial(self._attempt, link, request),
+            account,
+            partial(self._attempt, link, account, request),
             cache_key=key,
             on_hit=self._hit,
             on_long_wait=partial(self._live.note, RecordQueueing(step=step)),
         )
 
-    async def _attempt(self, link: Link, request: ModelRequest) -> ModelReply:
+    async def _attempt(self, link: Link, account: Account, request: ModelRequest) -> ModelReply:
         fault_point("model.call.before")
         self.waiting_at = None
         await make_sure(self._live, self._bench)
@@ -83,7 +85,7 @@ class ModelStep:
         began = perf_counter()
         tell = self._text.tell if self._live.streaming else None
         try:
-            return await call_model(self._bench.adapters[link.provider], request, self._text.so_far, tell)
+            return await call_model(self._bench.accounts.adapter(account), request, self._text.so_far, tell)
         finally:
             self._text.end_call()
             took_s = perf_counter() - began

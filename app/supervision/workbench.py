@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.metrics import Metrics
+from app.models.accounts import Accounts
 from app.models.gate import Gate
-from app.models.port import ModelAdapter
 from app.settings import ChainSettings, RecordingSettings, StoreSettings, ToolLoopSettings, TurnSettings
 from app.store.event_log import EventLog
 from app.supervision.presence import Presence
@@ -23,7 +23,8 @@ class Workbench:
     host: str
     log: EventLog
     presence: Presence
-    adapters: Mapping[str, ModelAdapter]
+    accounts: Accounts
+    """Whoever calls a model does so on the account of the run's tenant."""
     gate: Gate
     chain_link: Callable[[Link], ChainLink]
     """A link and what its model was declared to be able to do."""

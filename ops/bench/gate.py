@@ -17,6 +17,7 @@ from time import thread_time
 from types import FrameType
 
 from app.metrics import Metrics
+from app.models.accounts import Account
 from app.models.circuits import Circuits
 from app.models.classifiers import Classifiers
 from app.models.gate import Gate
@@ -30,7 +31,7 @@ from ops.bench.report import interleaved, spread, table
 
 ROUNDS = 15
 CALLS = 2000
-P = "primary"
+P = Account("primary")
 REPLY = ModelReply(message=AssistantMessage(content="Hello."), finish=FinishReason.STOP)
 CONCURRENCY = ("app/models/places.py", "asyncio/locks.py")
 
@@ -126,7 +127,7 @@ def keyed(request: ModelRequest) -> float:
     """Microseconds to make one key."""
     began = thread_time()
     for _ in range(CALLS):
-        cache_key("acme", P, request)
+        cache_key("acme", P.provider, request)
     return (thread_time() - began) / CALLS * 1e6
 
 

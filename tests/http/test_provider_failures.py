@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
+from app.models.accounts import Account
 from tests.hosts import OpenHost, chained
 from tests.http.client import STREAM, Client, eventually
 from tests.supervision.one_database import database as database
@@ -119,7 +120,7 @@ async def test_an_outage_from_its_beginning_to_its_end(serve: Serve) -> None:
         assert (await calls(client, answer.body["id"]))[0] == ("p1", seen)
     assert await circuits(client) == {"p1": "open", "p2": "closed"}
     assert (await shown(client))['tracon_circuit_open{provider="p1"}'] == 1
-    await eventually(lambda: client.host.services.circuits.health("p1").circuit == "half_open")
+    await eventually(lambda: client.host.services.circuits.health(Account("p1")).circuit == "half_open")
     assert (await circuits(client))["p1"] == "half_open"
     assert (await client.run("a")).body["answer"] == "Primary."
     assert await circuits(client) == {"p1": "closed", "p2": "closed"}
@@ -139,7 +140,8 @@ async def test_health_says_how_a_provider_fares(serve: Serve) -> None:
     await client.run("a")
     primary, _ = (await client.get("/tracon/api/models/health")).body["providers"]
     assert primary == {
-        "provider": "p1", "circuit": "closed", "consecutive_failures": 1, "retry_after_s": None,
+        "provider": "p1", "key": "shared",
+        "circuit": "closed", "consecutive_failures": 1, "retry_after_s": None,
     }  # fmt: skip
     await client.run("a")
     primary, backup = (await client.get("/tracon/api/models/health")).body["providers"]

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.http import HttpSession
 from app.models.patience import TimeLimits
@@ -41,7 +42,7 @@ def adapter_of(kind: ProviderType, url: str, http: HttpSession, name: str = "pri
     """An adapter for the upstream at this address, with a key."""
     base_url = f"{url}/v1" if kind.startswith("openai") else url
     settings = ProviderSettings(type=kind, base_url=base_url, api_key_env="KEY")
-    return build(name, settings, http, {"KEY": KEY})
+    return build(Account(name), settings, http, {"KEY": KEY})
 
 
 @pytest.fixture
@@ -58,4 +59,4 @@ async def adapter(request: pytest.FixtureRequest, upstream: Upstream, http: Http
 @pytest.fixture
 async def other_chat(upstream: Upstream, http: HttpSession) -> ModelAdapter:
     """A second provider over the same client."""
-    return build("backup", ProviderSettings(type="openai", base_url=f"{upstream.url}/v1"), http, {})
+    return build(Account("backup"), ProviderSettings(type="openai", base_url=f"{upstream.url}/v1"), http, {})

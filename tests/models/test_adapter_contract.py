@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
+from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.http import HttpSession
 from app.models.port import ModelAdapter
@@ -156,7 +157,7 @@ async def subject(request: pytest.FixtureRequest, upstream: Upstream, http: Http
     kind: ProviderType = request.param
     if kind == "scripted":
         models = {name: ModelSettings(default=case.scripted) for name, case in CASES.items()}
-        adapter = build("scripted", ProviderSettings(type="scripted", models=models), http, {})
+        adapter = build(Account("scripted"), ProviderSettings(type="scripted", models=models), http, {})
         return Subject(kind, adapter, adapter)
     nowhere = adapter_of(kind, "http://127.0.0.1:1", http)
     return Subject(kind, adapter_of(kind, upstream.url, http), nowhere)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.anthropic import DEFAULT_MAX_TOKENS, MessagesDialect
 from app.models.endpoint import Endpoint
@@ -235,7 +236,7 @@ async def test_path_and_headers(upstream: Upstream, http: HttpSession) -> None:
             headers={"Anthropic-Version": "2099-01-01", "anthropic-beta": "x"},
             models={"text": ModelSettings(max_output_tokens=123)},
         )
-        await streamed(build("p", settings, http, {"KEY": "k"}), asking("text"))
+        await streamed(build(Account("p"), settings, http, {"KEY": "k"}), asking("text"))
     attempts = upstream.log.of("text")
     assert [attempt.path for attempt in attempts] == ["/v1/messages"] * 3
     headers = {name.lower(): value for name, value in attempts[0].headers.items()}

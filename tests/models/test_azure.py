@@ -2,6 +2,7 @@
 
 import json
 
+from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.endpoint import Endpoint
 from app.models.http import HttpSession
@@ -21,7 +22,7 @@ async def test_a_model_is_a_deployment_of_its_own_address_or_a_name_in_the_body(
         settings = ProviderSettings(
             type="azure_openai", base_url=upstream.url, api_key_env="KEY", api_version=api_version
         )
-        adapter = build("p", settings, http, {"KEY": "k"})
+        adapter = build(Account("p"), settings, http, {"KEY": "k"})
         request = asking("text", options=ModelOptions(max_output_tokens=9))
         assert await streamed(adapter, request) == Answered(text="Hello there you.")
     dated, undated = upstream.log.of("text")

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from app.metrics import Metrics
+from app.models.accounts import Account
 from app.models.circuits import Circuits, ProviderHealth
 from app.settings import CircuitBreakerSettings
 from domain.breaker import CircuitStatus, ProviderUnavailable
@@ -12,7 +13,7 @@ from domain.failure import CallFailure, FailureClass, FailureKind
 from tests.models.clock import Clock
 
 DOWN = CallFailure(kind=FailureKind.STATUS, status=503, message="down")
-P = "primary"
+P = Account("primary")
 
 
 class Circuit:
@@ -31,16 +32,16 @@ class Circuit:
     def succeeds(self) -> None:
         self.circuits.succeed(P, self.circuits.admit(P))
 
-    def wait_s(self, provider: str = P) -> float | None:
+    def wait_s(self, account: Account = P) -> float | None:
         """How long a call would have to wait; None: it may be made. Nothing is taken by asking."""
         try:
-            self.circuits.check(provider)
+            self.circuits.check(account)
         except ProviderUnavailable as refused:
             return refused.retry_after_s
         return None
 
     def series(self, name: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"tracon_circuit_{name}", {"provider": P})
+        return self.metrics.registry.get_sample_value(f"tracon_circuit_{name}", {"provider": P.provider})
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_it_opens_after_failures_in_a_row_and_says_for_how_long(circuit: Circuit
     circuit.clock.pass_(12.5)
     with pytest.raises(ProviderUnavailable) as refused:
         circuit.circuits.check(P)
-    assert (refused.value.provider_name, refused.value.retry_after_s) == (P, 17.5)
+    assert (refused.value.provider_name, refused.value.retry_after_s) == (P.provider, 17.5)
 
 
 def test_one_success_resets_the_count(circuit: Circuit) -> None:
@@ -85,7 +86,7 @@ def test_what_says_nothing_about_the_provider_does_not_count(
 def test_every_provider_has_its_own(circuit: Circuit) -> None:
     """BREAK-1; C22."""
     circuit.fails(3)
-    assert circuit.wait_s("another") is None
+    assert circuit.wait_s(Account("another")) is None
 
 
 def test_after_the_break_one_call_at_a_time_may_try(circuit: Circuit) -> None:
@@ -149,12 +150,20 @@ def test_switched_off_it_lets_everything_through() -> None:
 
 def test_its_state_is_told_to_people(circuit: Circuit) -> None:
     assert circuit.circuits.health(P) == ProviderHealth(
-        provider=P, circuit=CircuitStatus.CLOSED, consecutive_failures=0, retry_after_s=None
+        provider="primary",
+        key="shared",
+        circuit=CircuitStatus.CLOSED,
+        consecutive_failures=0,
+        retry_after_s=None,
     )
     circuit.fails(3)
     circuit.clock.pass_(10.0)
     assert circuit.circuits.health(P) == ProviderHealth(
-        provider=P, circuit=CircuitStatus.OPEN, consecutive_failures=3, retry_after_s=20.0
+        provider="primary",
+        key="shared",
+        circuit=CircuitStatus.OPEN,
+        consecutive_failures=3,
+        retry_after_s=20.0,
     )
 
 

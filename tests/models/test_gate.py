@@ -8,6 +8,7 @@ from types import FrameType
 import pytest
 
 from app.metrics import Metrics
+from app.models.accounts import Account
 from app.models.circuits import Circuits
 from app.models.classifiers import Classifiers
 from app.models.gate import CallFailed, Gate
@@ -21,7 +22,7 @@ from domain.failure import CallFailure, FailureClass, FailureKind
 from domain.messages import AssistantMessage
 from tests.models.clock import Clock
 
-P = "primary"
+P = Account("primary")
 REPLY = ModelReply(message=AssistantMessage(content="Hello."), finish=FinishReason.STOP)
 DOWN = CallFailure(kind=FailureKind.STATUS, status=503, message="down")
 REJECTED = CallFailure(kind=FailureKind.STATUS, status=400, message="no")
@@ -90,7 +91,10 @@ class Bench:
 
     @property
     def places_in_use(self) -> float:
-        return self.metrics.registry.get_sample_value("tracon_model_places_in_use", {"provider": P}) or 0.0
+        return (
+            self.metrics.registry.get_sample_value("tracon_model_places_in_use", {"provider": P.provider})
+            or 0.0
+        )
 
 
 @pytest.fixture(params=[None, 1], ids=["unlimited", "one place"])
@@ -113,7 +117,7 @@ async def test_an_open_circuit_refuses_at_once_and_nothing_is_called(bench: Benc
     await bench.open()
     with pytest.raises(ProviderUnavailable) as refused:
         await bench.call()
-    assert (refused.value.provider_name, refused.value.retry_after_s) == (P, 30.0)
+    assert (refused.value.provider_name, refused.value.retry_after_s) == (P.provider, 30.0)
     assert bench.provider.calls == 2
     assert bench.places_in_use == 0
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.endpoint import Endpoint
 from app.models.google import GeminiDialect
@@ -211,7 +212,7 @@ async def test_exhausted_may_be_waited_for_where_the_wait_is_short(
 async def test_paths_and_headers(upstream: Upstream, http: HttpSession) -> None:
     for base_url in (upstream.url, f"{upstream.url}/v1beta/"):
         settings = ProviderSettings(type="google", base_url=base_url, api_key_env="KEY")
-        adapter = build("p", settings, http, {"KEY": "k"})
+        adapter = build(Account("p"), settings, http, {"KEY": "k"})
         await streamed(adapter, asking("models/text"))
         await completed(adapter, asking("text"))
     attempts = upstream.log.of("text")

@@ -7,6 +7,7 @@ from contextlib import aclosing
 import msgspec
 import pytest
 
+from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.http import HttpSession
 from app.models.patience import TimeLimits
@@ -103,7 +104,7 @@ async def test_what_came_before_the_connection_broke_is_not_lost(
 async def test_after_the_finish_reason_the_wait_is_short(upstream: Upstream) -> None:
     """CHAIN-14: a server that keeps the stream open holds nobody up."""
     http = HttpSession(TimeLimits(connect_s=2, idle_s=30, tail_s=0.1, call_s=40))
-    adapter = build("p", ProviderSettings(type="openai", base_url=f"{upstream.url}/v1"), http, {})
+    adapter = build(Account("p"), ProviderSettings(type="openai", base_url=f"{upstream.url}/v1"), http, {})
     async with asyncio.timeout(10):
         assert await streamed(adapter, asking("hangs-after-finish")) == HELLO
         assert await streamed(adapter, asking("comments-after-finish")) == HELLO
@@ -194,7 +195,8 @@ async def test_the_last_link_waits_for_content_as_long_as_the_call_may_take(
     patient = HttpSession(TimeLimits(connect_s=2, idle_s=0.05, call_s=0.4))
     began = asyncio.get_running_loop().time()
     outcome = await streamed(
-        build("p", settings, patient, {}), asking("silent-after-preamble", first_content_timeout_s=None)
+        build(Account("p"), settings, patient, {}),
+        asking("silent-after-preamble", first_content_timeout_s=None),
     )
     await patient.close()
     assert outcome == SILENT
@@ -204,7 +206,7 @@ async def test_the_last_link_waits_for_content_as_long_as_the_call_may_take(
 async def test_an_answer_that_takes_too_long_as_a_whole_is_cut_off(upstream: Upstream) -> None:
     """CLASS-2: whole call."""
     http = HttpSession(TimeLimits(connect_s=2, idle_s=5, call_s=0.3))
-    adapter = build("p", ProviderSettings(type="openai", base_url=f"{upstream.url}/v1"), http, {})
+    adapter = build(Account("p"), ProviderSettings(type="openai", base_url=f"{upstream.url}/v1"), http, {})
     outcome = await streamed(adapter, asking("stall-2"))
     await http.close()
     assert outcome == Failed(kind="stalled", failure_class=TRANSIENT, delivered="Hello there ")
@@ -227,7 +229,7 @@ async def test_a_connection_that_cannot_be_made_in_time_is_unavailable() -> None
             filler.connect_ex(listener.getsockname())
         http = HttpSession(TimeLimits(connect_s=0.2))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        adapter = build("p", ProviderSettings(type="openai", base_url=url), http, {})
+        adapter = build(Account("p"), ProviderSettings(type="openai", base_url=url), http, {})
         outcome = await streamed(adapter, asking("text"))
         await http.close()
         for filler in fillers:
@@ -241,7 +243,7 @@ async def test_no_name_and_no_tls_are_no_connection(
 ) -> None:
     """CLASS: DNS or TLS failure."""
     url = address.format(port=upstream.port)
-    adapter = build("p", ProviderSettings(type="openai", base_url=url), http, {})
+    adapter = build(Account("p"), ProviderSettings(type="openai", base_url=url), http, {})
     assert await streamed(adapter, asking("text")) == Failed(kind="connect", failure_class=UNAVAILABLE)
 
 
@@ -253,7 +255,7 @@ async def test_a_providers_own_limits_take_the_place_of_the_common_ones(
         base_url=f"{upstream.url}/v1",
         timeouts=ProviderTimeouts(first_content=0.2, stream_idle=0.1),
     )
-    adapter = build("p", settings, http, {})
+    adapter = build(Account("p"), settings, http, {})
     failure = await failure_of(adapter, asking("silent"))
     assert failure.message == "no content within 0.2 s"
     failure = await failure_of(adapter, asking("stall-2"))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.endpoint import Endpoint
 from app.models.http import HttpSession
@@ -207,7 +208,7 @@ async def test_the_headers_are_those_of_the_settings(upstream: Upstream, http: H
         organization="org-1",
         project="proj-1",
     )
-    adapter = build("p", settings, http, {"KEY": KEY})
+    adapter = build(Account("p"), settings, http, {"KEY": KEY})
     await streamed(adapter, asking("text"))
     headers = upstream.log.only("text").headers
     assert headers["Authorization"] == f"Bearer {KEY}"

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.metrics import Metrics
+from app.models.accounts import Account
 from app.models.places import Places
 
-P = "primary"
+P = Account("primary")
 
 
 class Calls:
@@ -25,20 +26,20 @@ class Calls:
         self.tasks: list[asyncio.Task[None]] = []
         self.ends: list[asyncio.Event] = []
 
-    def begin(self, provider: str = P, error: Exception | None = None) -> int:
+    def begin(self, account: Account = P, error: Exception | None = None) -> int:
         number = len(self.tasks)
         end = asyncio.Event()
         self.ends.append(end)
 
         async def call() -> None:
-            await self.places.take(provider, lambda: self.told.append(number))
+            await self.places.take(account, lambda: self.told.append(number))
             try:
                 self.entered.append(number)
                 await end.wait()
                 if error is not None:
                     raise error
             finally:
-                self.places.give_back(provider)
+                self.places.give_back(account)
 
         self.tasks.append(asyncio.create_task(call()))
         return number
@@ -61,8 +62,8 @@ class Calls:
         """In use, and waiting."""
         sample = self.metrics.registry.get_sample_value
         return (
-            sample("tracon_model_places_in_use", {"provider": P}) or 0.0,
-            sample("tracon_model_calls_waiting", {"provider": P}) or 0.0,
+            sample("tracon_model_places_in_use", {"provider": P.provider}) or 0.0,
+            sample("tracon_model_calls_waiting", {"provider": P.provider}) or 0.0,
         )
 
 
@@ -105,7 +106,7 @@ async def test_a_newcomer_does_not_overtake_who_waits() -> None:
 async def test_every_provider_has_its_own_places() -> None:
     """CONC-1."""
     async with calls(1) as begun:
-        begun.begin(), begun.begin("another")
+        begun.begin(), begun.begin(Account("another"))
         await begun.settle()
         assert begun.entered == [0, 1]
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.models.adapters import ProviderMisconfigured, build, limits_of
+from app.models.accounts import Account
+from app.models.adapters import ProviderMisconfigured, accounts_of, build, limits_of
 from app.models.dialects import dialect_of
 from app.models.http import HttpSession
 from app.models.http_adapter import HttpAdapter
 from app.models.patience import TimeLimits
 from app.models.port import ModelRequest
-from app.models.provider_settings import ProviderSettings, ProviderType
+from app.models.provider_settings import ProviderSettings, ProviderType, TenantKey
 from app.settings.load import SettingsError, load_settings
 from domain.pricing import Price
 
@@ -71,6 +72,15 @@ def test_support_for_tools_must_be_declared(toml: str, supported: bool) -> None:
         ('type = "openai"\nbase_url = "http://host:99999999/v1"', "base_url"),
         ('type = "openai"\napi_key_env = "A"\napi_key_file = "b"', "api_key_file"),
         ('type = "openai"\n[headers]\n"X Y" = "1"', "headers"),
+        ('type = "openai"\n[tenants.acme]', "tenants.acme.api_key_env"),
+        (
+            'type = "openai"\n[tenants.acme]\napi_key_env = "A"\napi_key_file = "b"',
+            "tenants.acme.api_key_file",
+        ),
+        ('type = "openai"\n[tenants.acme]\napi_key = "sk"', "tenants.acme.api_key"),
+        ('type = "openai"\n[tenants.""]\napi_key_env = "A"', "tenants"),
+        ('type = "scripted"\n[tenants.acme]\napi_key_env = "A"', "tenants"),
+        ('type = "openai"\nheaders = {X-API-Key = "k"}\n[tenants.acme]\napi_key_env = "A"', "tenants"),
         ('type = "openai"\n[headers]\nX = "1\\r\\nY: 2"', "headers.X"),
         ('type = "openai"\ntimeouts = {connect = 0}', "timeouts.connect"),
         (
@@ -137,19 +147,39 @@ def test_a_missing_key_is_named_with_its_provider() -> None:
     provider = settings('type = "openai"\nbase_url = "http://host/v1"\napi_key_env = "PRIMARY_KEY"')
     for environ in ({}, {"PRIMARY_KEY": "  "}):
         with pytest.raises(ProviderMisconfigured, match=r"'primary'.*PRIMARY_KEY"):
-            build("primary", provider, HttpSession(), environ)
+            build(Account("primary"), provider, HttpSession(), environ)
+
+
+def test_a_tenants_missing_key_is_named_with_its_tenant() -> None:
+    tenants = {"acme": TenantKey(api_key_env="ACME_KEY")}
+    provider = ProviderSettings(type="openai", api_key_env="KEY", tenants=tenants)
+    with pytest.raises(ProviderMisconfigured, match=r"'primary', tenant 'acme'.*ACME_KEY"):
+        accounts_of({"primary": provider}, HttpSession(), {"KEY": "k"})
+
+
+def test_whose_account_a_tenants_calls_are_made_on() -> None:
+    """BREAK-1: its own where it has a key there, and only there."""
+    tenants = {"acme": TenantKey(api_key_env="ACME_KEY")}
+    primary = ProviderSettings(type="openai", api_key_env="KEY", tenants=tenants)
+    backup = ProviderSettings(type="anthropic", api_key_env="KEY")
+    environ = {"KEY": "k", "ACME_KEY": "a"}
+    accounts = accounts_of({"primary": primary, "backup": backup}, HttpSession(), environ)
+    assert accounts.of("primary", "acme") == Account("primary", "acme")
+    assert accounts.of("backup", "acme") == Account("backup")
+    assert accounts.of("primary", "other") == accounts.of("primary", "") == Account("primary")
+    assert list(accounts) == [Account("primary"), Account("primary", "acme"), Account("backup")]
 
 
 def test_a_key_that_fits_into_no_header_is_refused_without_being_told() -> None:
     provider = settings('type = "openai"\nbase_url = "http://host/v1"\napi_key_env = "KEY"')
     with pytest.raises(ProviderMisconfigured) as caught:
-        build("primary", provider, HttpSession(), {"KEY": "sk-two\nlines"})
+        build(Account("primary"), provider, HttpSession(), {"KEY": "sk-two\nlines"})
     assert "sk-" not in str(caught.value)
 
 
 def test_the_vendors_own_address_needs_a_key() -> None:
     with pytest.raises(ProviderMisconfigured, match="api_key_env"):
-        build("primary", settings('type = "openai"'), HttpSession(), {})
+        build(Account("primary"), settings('type = "openai"'), HttpSession(), {})
 
 
 @pytest.mark.parametrize("kind", ["openai", "openai_responses", "anthropic", "google", "azure_openai"])
@@ -165,6 +195,6 @@ def test_a_key_can_be_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "key"
     provider = settings(f'type = "openai"\napi_key_file = "{file}"')
     with pytest.raises(ProviderMisconfigured, match=r"'primary'.*key"):
-        build("primary", provider, HttpSession(), {})
+        build(Account("primary"), provider, HttpSession(), {})
     file.write_text("sk-from-a-file\n")
-    assert isinstance(build("primary", provider, HttpSession(), {}), HttpAdapter)
+    assert isinstance(build(Account("primary"), provider, HttpSession(), {}), HttpAdapter)

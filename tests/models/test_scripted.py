@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.http import HttpSession
 from app.models.patience import TimeLimits
@@ -24,7 +25,7 @@ CALLED = (ASKED, AssistantMessage(tool_calls=(CALL,)), ToolMessage(tool_call_id=
 
 def scripted(toml: str, http: HttpSession | None = None) -> ModelAdapter:
     settings = msgspec.convert(tomllib.loads(f"type = 'scripted'\n[models.m]\n{toml}"), ProviderSettings)
-    return build("demo", settings, http or HttpSession(TimeLimits(idle_s=0.1, call_s=5)), {})
+    return build(Account("demo"), settings, http or HttpSession(TimeLimits(idle_s=0.1, call_s=5)), {})
 
 
 def about(*messages: Message, **fields: Any) -> ModelRequest:

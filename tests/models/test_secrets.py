@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.http import HttpSession
 from app.models.port import ModelAdapter, ModelCallError
@@ -33,5 +34,5 @@ async def test_no_error_and_nothing_that_hangs_on_it_holds_the_key(
 async def test_an_unreachable_provider_does_not_tell_the_key(http: HttpSession) -> None:
     settings = ProviderSettings(type="openai", base_url="http://127.0.0.1:1/v1", api_key_env="KEY")
     with pytest.raises(ModelCallError) as caught:
-        await build("p", settings, http, {"KEY": KEY}).complete(asking("text"))
+        await build(Account("p"), settings, http, {"KEY": KEY}).complete(asking("text"))
     assert not any(KEY in repr(each) + repr(vars(each)) for each in chain_of(caught.value))

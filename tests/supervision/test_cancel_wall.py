@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.models.accounts import Account
 from domain import events as e
 from domain.agent import AgentDefinition
 from domain.ids import DEFAULT_TENANT, RunId
@@ -79,7 +80,7 @@ async def test_the_providers_connection_is_closed_within_a_tenth_of_a_second(
     assert min(took_s) < PROMISED_S
     assert max(took_s) < BUSY_S
     assert places(wall) == (0, 0)
-    assert wall.host.services.circuits.health("p").consecutive_failures == 0
+    assert wall.host.services.circuits.health(Account("p")).consecutive_failures == 0
     await upstream.deserted()
 
 
@@ -111,7 +112,7 @@ async def test_five_hundred_cancelled_streams_leave_no_place_in_use_and_no_conne
     await upstream.deserted()
     assert upstream.log.unfinished == 0
     assert len(wall.attempts("p", model)) == limit
-    assert wall.host.services.circuits.health("p").consecutive_failures == 0
+    assert wall.host.services.circuits.health(Account("p")).consecutive_failures == 0
     assert kinds(await follow(wall.host, run_ids[-1]))[-1] == "RunCancelled"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.main import Host
+from app.models.accounts import Account
 from domain import events as e
 from domain.agent import Link
 from domain.failure import ErrorClass, FailureClass
@@ -304,7 +305,7 @@ class TestPlaces:
             held.set()
             return await asyncio.Event().wait()
 
-        holding: asyncio.Task[object] = asyncio.create_task(host.bench.gate.call("p1", call))  # type: ignore[arg-type]
+        holding: asyncio.Task[object] = asyncio.create_task(host.bench.gate.call(Account("p1"), call))  # type: ignore[arg-type]
         await held.wait()
         return holding
 

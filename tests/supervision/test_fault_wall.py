@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from app.models.accounts import Account
 from domain.agent import AgentDefinition, Link
 from tests.conftest import TEMPLATE, cloned
 from tests.http.client import STREAM
@@ -163,7 +164,7 @@ async def play(wall: Wall, case: Case) -> Seen:
         attempts=len(attempts),
         good_attempts=len(wall.attempts(case.good, "text")),
         streamed={attempt.streamed for attempt in attempts} if case.fault != "200-json-whole" else set(),
-        counted=wall.host.services.circuits.health(case.name).consecutive_failures,
+        counted=wall.host.services.circuits.health(Account(case.name)).consecutive_failures,
     )
 
 
