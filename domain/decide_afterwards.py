@@ -39,7 +39,7 @@ def decide(run: Run, command: AfterwardsCommand) -> list[e.RunEvent]:
         case NoteWaitEnded():
             return waiting.note_wait_ended(run, command)
         case AnswerRequest():
-            return [workflow.answer(run, command)]
+            return [_answer(run, command)]
         case _:
             assert_never(command)
 
@@ -54,6 +54,14 @@ def _note_continued(run: Run, command: NoteContinued) -> list[e.RunEvent]:
     if run.wait_over is not None:
         raise WaitIsOver(run.id)
     return [e.RunContinued(by=command.by)]
+
+
+def _answer(run: Run, command: AnswerRequest) -> e.InputAnswered:
+    require(run.status is RunStatus.AWAITING_INPUT, run, "it asks nobody anything")
+    _require_not_continued(run)
+    if run.wait_over is not None:
+        raise WaitIsOver(run.id)
+    return workflow.answer(run, command)
 
 
 def _note_blocked(run: Run, command: NoteBlocked) -> list[e.RunEvent]:
