@@ -22,7 +22,8 @@ class InvalidAgent(Rejected):
 class Agent:
     """An agent. At the top level of the application's module it is found by itself, and so are its tools.
 
-    `tools` are tools or names of tools; `fallbacks` are links, or mappings with a provider and a model.
+    `tools` are tools or names of tools, `agents` other agents that it may call, or their names; `fallbacks`
+    are links, or mappings with a provider and a model.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Agent:
         description: str = "",
         fallbacks: Sequence[Link | Mapping[str, str]] = (),
         tools: Sequence[Tool | str] = (),
+        agents: Sequence["Agent | str"] = (),
         options: ModelOptions | Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         provider_settings: Mapping[str, Any] | None = None,
@@ -45,6 +47,7 @@ class Agent:
         response_schema: Mapping[str, Any] | None = None,
     ) -> None:
         self.tools = tuple(tool for tool in tools if isinstance(tool, Tool))
+        self.agents = tuple(agent for agent in agents if isinstance(agent, Agent))
         given = {
             "name": name,
             "instructions": instructions,
@@ -53,6 +56,7 @@ class Agent:
             "model": model,
             "fallbacks": fallbacks,
             "tools": [tool.name if isinstance(tool, Tool) else tool for tool in tools],
+            "agents": [agent.name if isinstance(agent, Agent) else agent for agent in agents],
             "options": options or {},
             "parameters": parameters or {},
             "provider_settings": provider_settings or {},

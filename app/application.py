@@ -51,7 +51,7 @@ def load_app(target: str | None) -> AppDefinitions:
 def _searched(module: ModuleType, target: str) -> AppDefinitions:
     found = list(_flat(vars(module).values()))
     tools = [thing for thing in found if isinstance(thing, Tool)]
-    agents = [thing for thing in found if isinstance(thing, Agent)]
+    agents = list(_with_those_they_call(thing for thing in found if isinstance(thing, Agent)))
     definitions = [thing for thing in found if isinstance(thing, AgentDefinition)]
     tools += [tool for agent in agents for tool in agent.tools]
     definitions += [agent.definition for agent in agents]
@@ -108,6 +108,13 @@ def _flat(things: Iterable[object]) -> Iterator[object]:
         yield thing
         if isinstance(thing, list | tuple):
             yield from thing
+
+
+def _with_those_they_call(agents: Iterable[Agent]) -> Iterator[Agent]:
+    """An agent that is made before those that call it can be in no circle."""
+    for agent in agents:
+        yield agent
+        yield from _with_those_they_call(agent.agents)
 
 
 def _once(things: Iterable[T]) -> tuple[T, ...]:

@@ -38,6 +38,7 @@ from app.models.http import HttpSession
 from app.registry import AppDefinitions, Catalog
 from app.settings.whole import Settings
 from app.supervision.cancels import Cancels
+from app.supervision.children import Children
 from app.supervision.continuer import Continuer
 from app.supervision.doubts import Doubts
 from app.supervision.drain import Drain
@@ -159,7 +160,9 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         drain = Drain(settings.drain, metrics)
         orphans = Orphans(event_log, metrics)
         duties = duties_of(settings, pool, orphans, presence, host_id, metrics)
-        opener = Opener(bench, roster, supervisor, session_turns_of(settings, pool, event_log, supervisor))
+        children = Children(bench, catalog, roster, supervisor, runs)
+        turns = session_turns_of(settings, pool, event_log, supervisor)
+        opener = Opener(bench, roster, supervisor, turns, children)
         continuer = Continuer(event_log, runs, opener, catalog, drain, settings.run_continuation, metrics)
         orphans.on_orphaned.append(continuer.consider)
         resolutions = Resolutions(runs, continuer)

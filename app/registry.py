@@ -11,6 +11,7 @@ from app.models.provider_settings import ProviderSettings
 from app.settings.errors import Problem, SettingsError
 from app.settings.whole import Settings
 from app.tools.registry import ToolRegistry
+from app.tools.tool import NAME as TOOL_NAME
 from app.tools.tool import Tool
 from domain.agent import AgentDefinition, Link
 from domain.errors import NotFound, Rejected
@@ -62,6 +63,7 @@ class Catalog:
             source = _SETTINGS if agent.name in settings.agents else app.source
             found = [
                 *_tool_problems(agent, tools),
+                *_asked_problems(agent, agents),
                 *_deliverable_problems(agent),
                 *_link_problems(agent, settings.providers),
             ]
@@ -128,8 +130,26 @@ def _tool_problems(agent: AgentDefinition, tools: Mapping[str, Tool]) -> Iterato
             yield "tools", f"{name!r} requires approval, and this build cannot ask anybody for it yet"
 
 
+def _asked_problems(
+    agent: AgentDefinition, agents: Mapping[str, AgentDefinition]
+) -> Iterator[tuple[str, str]]:
+    """The agents that it may call look to its model like tools."""
+    for name in _repeated(agent.agents):
+        yield "agents", f"names {name!r} twice"
+    for name in dict.fromkeys(agent.agents):
+        if name not in agents:
+            yield "agents", f"there is no agent {name!r}{_instead(name, agents)}"
+            continue
+        if name in agent.tools:
+            yield "agents", f"{name!r} is the name of one of its tools too; a model could not tell them apart"
+        if not TOOL_NAME.fullmatch(name):
+            yield "agents", f"{name!r} cannot be called as a tool: no dots, and 64 characters at most"
+        if "message" in agents[name].parameters:
+            yield "agents", f"{name!r} has a parameter 'message', which is what a call to an agent brings"
+
+
 def _deliverable_problems(agent: AgentDefinition) -> Iterator[tuple[str, str]]:
-    if agent.deliverable_tool is not None and agent.deliverable_tool not in agent.tools:
+    if agent.deliverable_tool is not None and agent.deliverable_tool not in (*agent.tools, *agent.agents):
         yield "deliverable_tool", f"the agent may not call {agent.deliverable_tool!r}; add it to its tools"
     if agent.response_schema is not None:
         flaw = flaw_in_schema(agent.response_schema)

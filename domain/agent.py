@@ -54,6 +54,8 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     model: str
     fallbacks: tuple[Link, ...] = ()
     tools: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    """Other agents that it may call, as if they were tools. Each call is a run of its own, below this one."""
     options: ModelOptions = ModelOptions()
     parameters: dict[str, Any] = {}
     """Each with its default; None must be given by the caller. `{{ name }}` in the instructions means it."""

@@ -6,15 +6,25 @@ from domain import events as e
 from domain.commands import (
     AnswerToolCall,
     InvokeTool,
+    NoteChild,
     RecordToolFailure,
     RecordToolOutput,
     RecordUnknownOutcome,
+    ReportUsage,
 )
 from domain.messages import ToolMessage
 from domain.refusals import OutOfTurn, require
-from domain.run import OpenCall, Run
+from domain.run import OpenCall, Run, RunStatus
 
-ToolCommand = InvokeTool | RecordToolOutput | RecordToolFailure | AnswerToolCall | RecordUnknownOutcome
+ToolCommand = (
+    InvokeTool
+    | RecordToolOutput
+    | RecordToolFailure
+    | AnswerToolCall
+    | RecordUnknownOutcome
+    | NoteChild
+    | ReportUsage
+)
 
 _FAILURES_OF_A_BODY = frozenset({e.ToolFailure.RAISED, e.ToolFailure.TIMED_OUT})
 
@@ -31,6 +41,10 @@ def decide(run: Run, command: ToolCommand) -> list[e.RunEvent]:
             return _answer_tool_call(run, command)
         case RecordUnknownOutcome():
             return _record_unknown_outcome(run, command)
+        case NoteChild():
+            return _note_child(run, command)
+        case ReportUsage():
+            return _report_usage(run, command)
         case _:
             assert_never(command)
 
@@ -109,6 +123,24 @@ def _record_unknown_outcome(run: Run, command: RecordUnknownOutcome) -> list[e.R
     if open_call.left_behind:
         return []
     return [e.ToolOutcomeUnknown(call_id=open_call.call.id, tool=open_call.call.name, reason=command.reason)]
+
+
+def _note_child(run: Run, command: NoteChild) -> list[e.RunEvent]:
+    require(run.status is RunStatus.RUNNING, run, "it is not running")
+    return [e.ChildRunStarted(run_id=command.run_id, agent=command.agent, cause=command.cause)]
+
+
+def _report_usage(run: Run, command: ReportUsage) -> list[e.RunEvent]:
+    require(run.status is RunStatus.RUNNING, run, "it is not running")
+    return [
+        e.UsageReported(
+            cause=command.cause,
+            kind=command.kind,
+            amount=command.amount,
+            currency=command.currency,
+            counted=command.counted,
+        )
+    ]
 
 
 def _open_call(run: Run, call_id: str) -> OpenCall:

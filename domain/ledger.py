@@ -196,6 +196,7 @@ _NO_RESULT = frozenset(
         e.ToolFailure.INVALID_ARGUMENTS,
         e.ToolFailure.CANCELLED,
         e.ToolFailure.NOT_RUN,
+        e.ToolFailure.REFUSED,
     }
 )
 

@@ -12,6 +12,7 @@ from app.models.gate import Gate
 from app.registry import Catalog
 from app.settings.whole import Settings
 from app.store.event_log import EventLog
+from app.supervision.agent_tools import AgentTools
 from app.supervision.duties import Duties, Duty
 from app.supervision.orphans import Orphans
 from app.supervision.presence import Presence
@@ -44,6 +45,7 @@ def workbench_of(
         prices=prices_of(settings.providers),
         currency=settings.pricing.currency,
         tools=catalog.tools,
+        agents=AgentTools(catalog),
         tool_runner=ToolRunner(settings.cancellation),
         metrics=metrics,
         turn=settings.turn,

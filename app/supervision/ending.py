@@ -21,8 +21,7 @@ async def end_run(live: LiveRun, bench: Workbench, ending: Ending) -> None:
     A turn that failed, or never began, does not become part of its session.
     """
     fault_point("run.end.before")
-    created = live.run.created
-    session_id = created.session_id if created else None
+    created, session_id = live.run.created, live.run.session_of_turn
     has_turn = live.run.status is RunStatus.RUNNING and not isinstance(ending, FailRun)
     if created is None or session_id is None or not has_turn:
         live.execute(ending)

@@ -35,6 +35,8 @@ class LiveRun:
         self.session = session
         self._over_at = elapsed_s() + time_s
         self.ledger = ledger or Ledger()
+        self.ended_below = 0
+        """How many runs below this one were ended for its own end's sake (CANCEL-3)."""
         self._open_pen = open_pen
         self._pen: StreamWriter | None = None
 

@@ -21,7 +21,7 @@ def request_for(
         model=state.link.model,
         instructions=definition.instructions,
         messages=_messages(live, so_far, prefill=state.candidate.supports_prefill),
-        tools=bench.tools.specs(definition.tools),
+        tools=(*bench.tools.specs(definition.tools), *bench.agents.specs(definition.agents)),
         options=definition.options,
         response_schema=definition.response_schema,
         # They configure the primary's client and would mean nothing to another (CHAIN-5).

@@ -7,12 +7,13 @@ from functools import partial
 import msgspec
 
 from app.db.errors import StoreUnavailable
-from app.registry import Catalog
 from app.store.event_log import Change, VersionConflict
-from app.store.stream_writer import StreamWriter
+from app.supervision.child_runs import RunsChildren
+from app.supervision.defining import defined as defined
 from app.supervision.live_run import LiveRun
+from app.supervision.pens import pen_of
 from app.supervision.roster import Roster
-from app.supervision.run_actor import PenLost, RunActor
+from app.supervision.run_actor import RunActor
 from app.supervision.session_turns import Claim, SessionTurns
 from app.supervision.sessions import SessionMoved
 from app.supervision.supervisor import NEVER_BEGUN, Supervisor
@@ -25,10 +26,8 @@ from domain.events import Event, Recorded, RunCreated, RunEvent
 from domain.ids import RunId, Version, run_stream, session_stream
 from domain.ledger import Ledger
 from domain.messages import Message
-from domain.parameters import instantiate
 from domain.run import Run, evolve
 from domain.session import Session
-from domain.submission import overridden
 
 # A new submission waits this long for a store that has just gone before it is refused (EVENT-8).
 ADMISSION_PATIENCE_S = 2.0
@@ -50,19 +49,22 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     """What the model is shown before the input of a run that has no session."""
 
 
-def defined(catalog: Catalog, asked: CreateRun | RunCreated) -> AgentDefinition:
-    """The definition that the run starts with today. Raise AgentNotFound or BadParameter."""
-    return overridden(instantiate(catalog.agent(asked.agent), asked.parameters), asked.overrides)
-
-
 class Opener:
     """Opens runs on this host, and gives them their actors."""
 
-    def __init__(self, bench: Workbench, roster: Roster, supervisor: Supervisor, turns: SessionTurns) -> None:
+    def __init__(
+        self,
+        bench: Workbench,
+        roster: Roster,
+        supervisor: Supervisor,
+        turns: SessionTurns,
+        children: RunsChildren,
+    ) -> None:
         self._bench = bench
         self._roster = roster
         self._supervisor = supervisor
         self._turns = turns
+        self._children = children
         self._closing: set[asyncio.Task[None]] = set()
 
     async def open(self, opening: Opening) -> Recorded[Event]:
@@ -147,7 +149,8 @@ class Opener:
     def _start(
         self, run: Run, claim: Claim, definition: AgentDefinition, ledger: Ledger
     ) -> asyncio.Task[None]:
-        live = LiveRun(run, claim.held, partial(self._pen, run), self._bench.turn.timeout, ledger)
+        open_pen = partial(pen_of, self._bench, self._roster, run)
+        live = LiveRun(run, claim.held, open_pen, self._bench.turn.timeout, ledger)
         wait = None
         if run.created is not None and not claim.begins:
             patience_s = self._bench.store.outage_patience
@@ -155,23 +158,7 @@ class Opener:
             wait = partial(turn.over, self._bench.host, definition)
         else:
             live.take_pen()
-        return self._roster.start(RunActor(live, self._bench, definition, wait))
-
-    def _pen(self, run: Run, version: Version) -> StreamWriter:
-        """The run's pen. Its loss is mail to the run's actor."""
-        pen = StreamWriter(
-            self._bench.log,
-            run_stream(run.id),
-            version=version,
-            tenant=run.created.tenant if run.created else "",
-            patience_s=self._bench.store.outage_patience,
-        )
-        pen.on_lost = partial(self._lost, run.id)
-        return pen
-
-    def _lost(self, run_id: RunId, cause: BaseException) -> None:
-        if actor := self._roster.find(run_id):
-            actor.tell(PenLost(cause))
+        return self._roster.start(RunActor(live, self._bench, definition, wait, children=self._children))
 
     def refuse(self, run_id: RunId) -> None:
         """The refused run may have been kept all the same. Nobody works on it, so it must not stay open."""

@@ -7,6 +7,7 @@ from typing import assert_never
 import msgspec
 
 from app.supervision.actor import Actor, Interrupted
+from app.supervision.child_runs import RunsChildren
 from app.supervision.deliverable import lacking_of, nudge_for
 from app.supervision.ending import end_run
 from app.supervision.live_run import LiveRun
@@ -44,6 +45,8 @@ class RunActor(Actor[Cancel | PenLost]):
         bench: Workbench,
         definition: AgentDefinition,
         wait: Callable[[], Awaitable[None]] | None = None,
+        *,
+        children: RunsChildren,
     ) -> None:
         """`wait` returns when the run has begun, where it could not begin at once."""
         super().__init__()
@@ -59,7 +62,7 @@ class RunActor(Actor[Cancel | PenLost]):
         self._lacking = lacking_of(definition)
         self._deadline: asyncio.Timeout | None = None
         self._model_step = ModelStep(live, bench, definition)
-        self._tool_step = ToolStep(live, bench, definition, self._stopping)
+        self._tool_step = ToolStep(live, bench, definition, children, self._stopping)
 
     @property
     def run_id(self) -> RunId:
@@ -122,7 +125,7 @@ class RunActor(Actor[Cancel | PenLost]):
                     raise cause
                 case Cancel(reason=reason):
                     self._live.execute(RequestCancel(reason=reason))
-                    return CancelRun(reason=reason)
+                    return CancelRun(reason=reason, descendants=self._live.ended_below)
                 case _:
                     assert_never(message)
         return None

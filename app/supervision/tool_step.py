@@ -5,6 +5,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from app.faults import fault_point
+from app.supervision.agent_calls import AgentCalls
+from app.supervision.agent_tools import AgentTool
+from app.supervision.child_runs import RunsChildren
 from app.supervision.live_run import LiveRun
 from app.supervision.ownership import make_sure
 from app.supervision.workbench import Workbench
@@ -23,7 +26,7 @@ from domain.events import ToolEffect, ToolFailure
 from domain.messages import ToolCall
 from domain.replay import ReplayTools
 
-Begun = tuple[ToolCall, Tool, str]
+Begun = tuple[ToolCall, Tool | AgentTool, str]
 """A call whose beginning is on record, and its key."""
 
 NOT_RUN = "This is a replay: tools do not run in it, and no result of such a call was recorded."
@@ -34,11 +37,18 @@ class ToolStep:
     """Performs the tool calls of one run. `stopping` says whether the run is being ended on purpose."""
 
     def __init__(
-        self, live: LiveRun, bench: Workbench, definition: AgentDefinition, stopping: Callable[[], bool]
+        self,
+        live: LiveRun,
+        bench: Workbench,
+        definition: AgentDefinition,
+        children: RunsChildren,
+        stopping: Callable[[], bool],
     ) -> None:
         self._live = live
         self._bench = bench
-        self._allowed = frozenset(definition.tools)
+        self._tools = frozenset(definition.tools)
+        self._agents = frozenset(definition.agents)
+        self._calls_to_agents = AgentCalls(live, children)
         self._stopping = stopping
 
     async def perform(self, calls: Sequence[ToolCall]) -> None:
@@ -55,9 +65,9 @@ class ToolStep:
         if self._runs_no_bodies:
             self._look_up(call)
             return None
-        tool = self._bench.tools.get(call.name) if call.name in self._allowed else None
+        tool = self._find(call.name)
         if tool is None:
-            known = ", ".join(sorted(self._allowed)) or "none"
+            known = ", ".join(sorted(self._tools | self._agents)) or "none"
             output = f"There is no tool {call.name!r}. Tools that may be called: {known}."
             self._fail(call, ToolFailure.UNKNOWN_TOOL, output)
             return None
@@ -71,6 +81,11 @@ class ToolStep:
             InvokeTool(call_id=call.id, effect=tool.effect, call_key=key, safe_to_repeat=tool.safe_to_repeat)
         )
         return call, tool, key
+
+    def _find(self, name: str) -> Tool | AgentTool | None:
+        if name in self._agents:
+            return self._bench.agents.get(name)
+        return self._bench.tools.get(name) if name in self._tools else None
 
     @property
     def _runs_no_bodies(self) -> bool:
@@ -96,17 +111,24 @@ class ToolStep:
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 
-    async def _run(self, call: ToolCall, tool: Tool, key: str) -> None:
+    async def _run(self, call: ToolCall, tool: Tool | AgentTool, key: str) -> None:
         fault_point("tool.body.before")
-        context, sure = self._context(call, key), partial(make_sure, self._live, self._bench)
         try:
-            outcome = await self._bench.tool_runner.run(tool, call.arguments, context, before=sure)
+            outcome = await self._outcome(call, tool, key)
         except asyncio.CancelledError as cancelled:
             self._unwound(call, cancelled)
             # Bare: the timeouts of Python 3.11 take a subclass of it for somebody else's error.
             raise asyncio.CancelledError from cancelled
         fault_point("tool.body.after")
         self._record(call, outcome)
+
+    async def _outcome(self, call: ToolCall, tool: Tool | AgentTool, key: str) -> ToolOutput | ToolError:
+        sure = partial(make_sure, self._live, self._bench)
+        if isinstance(tool, AgentTool):
+            await sure()
+            return await self._calls_to_agents.make(call, tool)
+        context = self._context(call, key)
+        return await self._bench.tool_runner.run(tool, call.arguments, context, before=sure)
 
     def _unwound(self, call: ToolCall, cancelled: asyncio.CancelledError) -> None:
         """What the call came to when it was cancelled. A host that stops leaves it without a result."""

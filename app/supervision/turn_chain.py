@@ -24,7 +24,7 @@ class TurnChain:
         self._begun = False
         self.state = ChainState(
             links=tuple(bench.chain_link(link) for link in definition.links),
-            needs_tools=bool(definition.tools),
+            needs_tools=bool(definition.tools or definition.agents),
             mode=definition.fallback_mode,
         )
 

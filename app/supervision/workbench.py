@@ -8,6 +8,7 @@ from app.models.accounts import Accounts
 from app.models.gate import Gate
 from app.settings import ChainSettings, RecordingSettings, StoreSettings, ToolLoopSettings, TurnSettings
 from app.store.event_log import EventLog
+from app.supervision.agent_tools import AgentTools
 from app.supervision.presence import Presence
 from app.tools.registry import ToolRegistry
 from app.tools.runner import ToolRunner
@@ -31,6 +32,8 @@ class Workbench:
     prices: Mapping[Link, Price]
     currency: str
     tools: ToolRegistry
+    agents: AgentTools
+    """The agents as tools of others."""
     tool_runner: ToolRunner
     metrics: Metrics
     turn: TurnSettings

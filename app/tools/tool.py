@@ -18,7 +18,7 @@ from domain.events import ToolEffect
 from domain.tool import ToolSpec
 
 DEFAULT_TIMEOUT_S = 30.0
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 Function = Callable[..., Any]
 
@@ -126,7 +126,7 @@ def tool(
 
 
 def _require_function(name: str, function: Function) -> None:
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise InvalidTool(name, "a name is 1 to 64 letters, digits, hyphens and underscores")
     if not (inspect.isfunction(function) or inspect.ismethod(function)):
         raise InvalidTool(name, "only functions can be tools")
