@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from app.tools.tool import Tool
-from domain.agent import AgentDefinition, Link, ModelOptions
+from domain.agent import AgentDefinition, Compaction, Link, Loop, ModelOptions
 from domain.errors import Rejected
 
 
@@ -23,7 +23,7 @@ class Agent:
     """An agent. At the top level of the application's module it is found by itself, and so are its tools.
 
     `tools` are tools or names of tools, `agents` other agents that it may call, or their names; `fallbacks`
-    are links, or mappings with a provider and a model.
+    are links, or mappings with a provider and a model. `compaction` and `loop` may be mappings, too.
     """
 
     def __init__(
@@ -45,6 +45,8 @@ class Agent:
         cache_replies: bool = False,
         deliverable_tool: Tool | str | None = None,
         response_schema: Mapping[str, Any] | None = None,
+        compaction: Compaction | Mapping[str, Any] | None = None,
+        loop: Loop | Mapping[str, Any] | None = None,
     ) -> None:
         self.tools = tuple(tool for tool in tools if isinstance(tool, Tool))
         self.agents = tuple(agent for agent in agents if isinstance(agent, Agent))
@@ -65,6 +67,8 @@ class Agent:
             "cache_replies": cache_replies,
             "deliverable_tool": getattr(deliverable_tool, "name", deliverable_tool),
             "response_schema": response_schema,
+            "compaction": compaction,
+            "loop": loop,
         }
         try:
             self.definition = msgspec.convert(msgspec.to_builtins(given), AgentDefinition)

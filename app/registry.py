@@ -160,12 +160,27 @@ def _deliverable_problems(agent: AgentDefinition) -> Iterator[tuple[str, str]]:
 def _link_problems(
     agent: AgentDefinition, providers: Mapping[str, ProviderSettings]
 ) -> Iterator[tuple[str, str]]:
-    for place, link in enumerate(agent.links):
+    yield from _binding_problems(agent.links, providers)
+    if agent.compaction is not None:
+        links = agent.compaction.summarizer.links
+        yield from _within("compaction.summarizer", _binding_problems(links, providers))
+    if agent.loop is not None:
+        yield from _within("loop.judge", _binding_problems(agent.loop.judge.links, providers))
+
+
+def _binding_problems(
+    links: tuple[Link, ...], providers: Mapping[str, ProviderSettings]
+) -> Iterator[tuple[str, str]]:
+    for place, link in enumerate(links):
         prefix = "" if place == 0 else f"fallbacks.{place - 1}."
-        if link in agent.links[:place]:
+        if link in links[:place]:
             yield f"fallbacks.{place - 1}", f"names {link} again; a link has its retry, and no second one"
         for key, reason in _misnamed(link, providers):
             yield f"{prefix}{key}", reason
+
+
+def _within(key: str, problems: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    return ((f"{key}.{below}", reason) for below, reason in problems)
 
 
 def _misnamed(link: Link, providers: Mapping[str, ProviderSettings]) -> Iterator[tuple[str, str]]:

@@ -5,29 +5,15 @@ from typing import Annotated, Any
 
 import msgspec
 
+from domain.binding import Binding as Binding
+from domain.binding import Compaction as Compaction
+from domain.binding import Link as Link
+from domain.binding import Loop as Loop
+from domain.binding import ModelOptions as ModelOptions
+
 # `$` alone would let a last line feed pass.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(?!\n)$"
 Name = Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
-
-
-class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One provider and model of a chain: the primary or a fallback (CHAIN-1)."""
-
-    provider: str
-    model: str
-
-    def __str__(self) -> str:
-        return f"{self.provider}/{self.model}"
-
-
-class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Sampling options, the same on every link of a chain (CHAIN-5). None leaves the provider's default."""
-
-    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
-    top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
-    max_output_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    stop: tuple[str, ...] = ()
-    seed: int | None = None
 
 
 class FallbackMode(StrEnum):
@@ -72,6 +58,10 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """A JSON schema that the answer must meet (CHAIN-9)."""
     max_length_continuations: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """In place of `turn.max_length_continuations`, for this agent (CHAIN-8)."""
+    compaction: Compaction | None = None
+    """None: the model is always shown the whole conversation (CHAIN-13)."""
+    loop: Loop | None = None
+    """A criterion that a judge holds the answer against (CHAIN-13)."""
 
     @property
     def links(self) -> tuple[Link, ...]:

@@ -14,7 +14,7 @@ from domain.queueing import QueueSpec
 from domain.replay import Replay
 from domain.side_commands import SideCommand as SideCommand
 from domain.submission import Origin, Overrides
-from domain.waiting import AwaitedCall, InputRequest, WaitOver
+from domain.waiting import AwaitedCall, CallDecision, InputRequest, WaitOver
 from domain.workflow_commands import AnswerRequest as AnswerRequest
 from domain.workflow_commands import WorkflowCommand as WorkflowCommand
 
@@ -36,6 +36,7 @@ class CreateRun(Command, frozen=True, kw_only=True):
     queue: QueueSpec | None = None
     chain_root_run_id: RunId | None = None
     replay: Replay | None = None
+    decisions: dict[str, CallDecision] = {}
 
 
 class StartRun(Command, frozen=True, kw_only=True):

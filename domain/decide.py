@@ -39,7 +39,7 @@ from domain.commands import (
 )
 from domain.criterion import is_unjudged
 from domain.failure import ErrorClass
-from domain.messages import flaw_in
+from domain.messages import flaw_in, unanswered
 from domain.refusals import InvalidInput as InvalidInput
 from domain.refusals import OutOfTurn as OutOfTurn
 from domain.refusals import RunAlreadyBegun as RunAlreadyBegun
@@ -165,7 +165,7 @@ def _exhaust(run: Run, attempts: int) -> list[e.RunEvent]:
 def _create(run: Run, command: CreateRun) -> list[e.RunEvent]:
     if run.created is not None:
         raise OutOfTurn(f"run {run.id} exists already")
-    flaw = flaw_in(command.input) if command.input else "a run needs at least one message"
+    flaw = _flaw_in(command)
     if flaw:
         raise InvalidInput(flaw)
     return [
@@ -186,8 +186,18 @@ def _create(run: Run, command: CreateRun) -> list[e.RunEvent]:
             queue=command.queue,
             chain_root_run_id=command.chain_root_run_id,
             replay=command.replay,
+            decisions=command.decisions,
         )
     ]
+
+
+def _flaw_in(command: CreateRun) -> str | None:
+    if not command.input:
+        return "a run needs at least one message"
+    open_calls = {call.id for call in unanswered(command.input)}
+    if not command.decisions.keys() <= open_calls:
+        return "something was decided of a call that does not wait for its result"
+    return flaw_in(command.input, open_at_the_end=bool(command.decisions))
 
 
 def _start(run: Run, command: StartRun) -> list[e.RunEvent]:

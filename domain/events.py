@@ -12,6 +12,11 @@ from typing import Any
 import msgspec
 
 from domain.agent import AgentDefinition, Link
+from domain.approval_events import ApprovalDecided as ApprovalDecided
+from domain.approval_events import ApprovalEvent as ApprovalEvent
+from domain.approval_events import ApprovalExpired as ApprovalExpired
+from domain.approval_events import ApprovalRequested as ApprovalRequested
+from domain.approval_events import ApprovalWithdrawn as ApprovalWithdrawn
 from domain.event import Event as Event
 from domain.event import Recorded as Recorded
 from domain.event import topic_of as topic_of
@@ -24,6 +29,7 @@ from domain.side_events import SessionSummarised as SessionSummarised
 from domain.side_events import SideEvent as SideEvent
 from domain.submission import Origin, Overrides
 from domain.waiting import AwaitedCall as AwaitedCall
+from domain.waiting import CallDecision as CallDecision
 from domain.waiting import InputRequest as InputRequest
 from domain.waiting import RunAwaitingApproval as RunAwaitingApproval
 from domain.waiting import RunAwaitingInput as RunAwaitingInput
@@ -66,6 +72,8 @@ class ToolFailure(StrEnum):
     CANCELLED = "cancelled"
     NOT_RUN = "not_run"
     """The run is a replay: it begins no bodies, and there was no recorded result to give."""
+    DENIED = "denied"
+    """A person did not approve of the call, or none could be asked; so it did not start (TOOL-2)."""
     REFUSED = "refused"
     """A limit of the tree of runs is reached, so the call did not start."""
     AGENT_FAILED = "agent_failed"
@@ -108,6 +116,9 @@ class RunCreated(Event, frozen=True, kw_only=True, tag="run.created.v1"):
     chain_root_run_id: RunId | None = None
     """The first of the runs that continue one another; None: this one is. Call keys are made from it."""
     replay: Replay | None = None
+    decisions: dict[str, CallDecision] = {}
+    """Its input ends in a reply whose calls have no result yet; this is what somebody said of those that had
+    to be approved (TOOL-2)."""
 
 
 class RunStarted(Event, frozen=True, kw_only=True, tag="run.started.v1"):
@@ -560,4 +571,4 @@ ScheduleEvent = (
 )
 BatchEvent = BatchCreated
 IdempotencyEvent = IdempotencyKeyReserved | IdempotencyKeyCompleted | IdempotencyKeyReleased
-AnyEvent = RunEvent | SessionEvent | ScheduleEvent | BatchEvent | IdempotencyEvent
+AnyEvent = ApprovalEvent | RunEvent | SessionEvent | ScheduleEvent | BatchEvent | IdempotencyEvent

@@ -10,6 +10,7 @@ import msgspec
 from domain import events as e
 from domain import strict_json
 from domain.ids import RunId
+from domain.side_events import ContextCompacted, Summary
 
 EqualCalls = tuple[str, str]
 """A tool and its arguments in canonical form: the name of all calls that are the same call."""
@@ -123,6 +124,8 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     """What earlier links of the present run asked for."""
     running: dict[str, tuple[EqualCalls, int]] = {}
     """The present link's invocations without a result yet, by call id."""
+    summaries: tuple[Summary, ...] = ()
+    """What was summarised of the conversation, which nobody has to be asked for again (CHAIN-13)."""
 
     def answer(self, tool: str, arguments: str, *, harmless: bool = False) -> RecordedResult | None:
         """The result that the present link's next such call is answered with; None means that it runs.
@@ -178,7 +181,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     def for_next_run(self) -> "Ledger":
         """Another run takes the turn up again, from its start (CONT-2)."""
         earlier = {calls: len(begun) for calls, begun in self.invocations.items()}
-        return Ledger(invocations=self.invocations, earlier=earlier)
+        return Ledger(invocations=self.invocations, earlier=earlier, summaries=self.summaries)
 
     def _next(self, calls: EqualCalls) -> Invocation | None:
         """The earlier invocation that the present link's next such call stands for."""
@@ -196,18 +199,26 @@ _NO_RESULT = frozenset(
         e.ToolFailure.INVALID_ARGUMENTS,
         e.ToolFailure.CANCELLED,
         e.ToolFailure.NOT_RUN,
+        e.ToolFailure.DENIED,
         e.ToolFailure.REFUSED,
     }
 )
 
 
 def inherited(runs: Iterable[tuple[RunId, Iterable[e.RunEvent]]]) -> Ledger:
-    """What a run begins with that continues these, the oldest first (CONT-2)."""
+    """What a run begins with that continues these, the oldest first (CONT-2).
+
+    After a run that was interrupted its turn is taken up again where that run began; after one that waited
+    for a person it goes on from where it stopped, and its calls so far stay what they are (TOOL-2).
+    """
     ledger = Ledger()
     for run_id, events in runs:
+        made_before, waited = ledger.made, False
         for event in events:
             ledger = evolve(ledger, run_id, event)
-        ledger = ledger.for_next_run()
+            waited = waited or isinstance(event, e.RunAwaitingApproval)
+        if not waited:
+            ledger = _with(ledger.for_next_run(), made=made_before)
     return ledger
 
 
@@ -230,6 +241,8 @@ def evolve(ledger: Ledger, run_id: RunId, event: e.Event) -> Ledger:
             return ledger.after_answer(tool, arguments)
         case e.ModelFallbackUsed():
             return ledger.for_next_link()
+        case ContextCompacted(summary=summary):
+            return _with(ledger, summaries=(*ledger.summaries, summary))
         case _:
             return ledger
 

@@ -1,4 +1,4 @@
-"""An agent's parameters: declared with their defaults, given by the caller, used in the instructions."""
+"""An agent's parameters: declared with their defaults, given by the caller, used in what it is told."""
 
 import re
 from collections.abc import Mapping
@@ -36,8 +36,15 @@ def instantiate(definition: AgentDefinition, given: Mapping[str, Any]) -> AgentD
             raise BadParameter(name, f"agent {definition.name} needs the parameter {name!r}")
     if not values:
         return definition
-    filled = _PLACEHOLDER.sub(lambda m: _text(values, m), definition.instructions)
-    return msgspec.structs.replace(definition, instructions=filled)
+    loop = definition.loop
+    if loop is not None:
+        loop = msgspec.structs.replace(loop, criterion=_filled(values, loop.criterion))
+    instructions = _filled(values, definition.instructions)
+    return msgspec.structs.replace(definition, instructions=instructions, loop=loop)
+
+
+def _filled(values: Mapping[str, Any], text: str) -> str:
+    return _PLACEHOLDER.sub(lambda m: _text(values, m), text)
 
 
 def _text(values: Mapping[str, Any], match: re.Match[str]) -> str:

@@ -13,7 +13,16 @@ from domain.beside import Beside
 from domain.beside import evolve as evolve_beside
 from domain.failure import FailureClass, RunError
 from domain.ids import RunId, Version
-from domain.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage, with_result
+from domain.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+    unanswered,
+    with_result,
+)
 from domain.side_events import AnswerSentBack, SideCallReplied
 from domain.standing import ChainStanding
 from domain.standing import evolve as evolve_standing
@@ -66,6 +75,8 @@ class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
     safe_to_repeat: bool = False
     left_behind: bool = False
     """Its body did not stop when told to; whether it had its effect is unknown."""
+    decision: e.CallDecision | None = None
+    """What somebody said of it, where it had to be approved."""
     resolved: e.ToolResolved | None = None
     """What somebody found out after the run had ended. The run itself never knew."""
 
@@ -178,7 +189,8 @@ def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatc
         return _with(run, version=version, workflow=_in_workflow(run, event, version))
     match event:
         case e.RunCreated():
-            return _with(run, version=version, created=event, transcript=event.input)
+            left_open = _left_open(event)
+            return _with(run, version=version, created=event, transcript=event.input, open_calls=left_open)
         case e.RunStarted():
             return _with(
                 run,
@@ -331,8 +343,18 @@ def _switched(run: Run, event: e.ModelFallbackUsed, version: Version) -> Run:
     if not event.restarted:
         return run
     opening = run.created.input if run.created else ()
+    left_open = _left_open(run.created) if run.created else ()
     beside = run.beside.for_next_link()
-    return _with(run, transcript=opening, open_calls=(), finish=None, beside=beside)
+    return _with(run, transcript=opening, open_calls=left_open, finish=None, beside=beside)
+
+
+def _left_open(created: e.RunCreated) -> tuple[OpenCall, ...]:
+    """The calls that a run goes on with after they were decided of. Any other begins without some."""
+    if not created.decisions:
+        return ()
+    return tuple(
+        OpenCall(call=call, decision=created.decisions.get(call.id)) for call in unanswered(created.input)
+    )
 
 
 def _marked_call(run: Run, **marks: bool) -> ModelCall | None:

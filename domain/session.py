@@ -10,6 +10,7 @@ from domain import events as e
 from domain.ids import RunId, Version
 from domain.messages import Message, ToolMessage, with_result
 from domain.run import Run
+from domain.side_events import Summary
 
 _LONGEST_S = 366 * 86400.0
 
@@ -29,6 +30,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     version: Version = Version(0)
     messages: tuple[Message, ...] = ()
+    summary: Summary | None = None
+    """What one of the runs had its beginning summarised to, for runs that find it too long (CHAIN-13)."""
     holder: Turn | None = None
     """The run that began its turn last. Unless it has ended, the conversation is its own."""
     waiting: tuple[Turn, ...] = ()
@@ -71,6 +74,8 @@ def evolve(session: Session, recorded: e.Recorded[e.SessionEvent]) -> Session:
             over = session.holder is not None and session.holder.run_id == run_id
             holder = None if over else session.holder
             return msgspec.structs.replace(after, messages=(*session.messages, *messages), holder=holder)
+        case e.SessionSummarised(summary=summary):
+            return msgspec.structs.replace(after, summary=summary)
         case _:
             assert_never(event)
 

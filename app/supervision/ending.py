@@ -7,7 +7,9 @@ from app.supervision.live_run import LiveRun
 from app.supervision.sessions import load_session
 from app.supervision.workbench import Workbench
 from domain.commands import CancelRun, CompleteRun, FailRun
+from domain.compaction import for_the_session
 from domain.decide import decide
+from domain.events import SessionTurnAdded
 from domain.ids import run_stream, session_stream
 from domain.run import RunStatus
 from domain.session import turn_of
@@ -18,24 +20,28 @@ Ending = CompleteRun | FailRun | CancelRun
 async def end_run(live: LiveRun, bench: Workbench, ending: Ending) -> None:
     """End the run and return when that is committed.
 
-    A turn that failed, or never began, does not become part of its session.
+    A turn that failed, or never began, does not become part of its session. What it had summarised does.
     """
     fault_point("run.end.before")
     created, session_id = live.run.created, live.run.session_of_turn
-    has_turn = live.run.status is RunStatus.RUNNING and not isinstance(ending, FailRun)
-    if created is None or session_id is None or not has_turn:
+    has_begun = live.run.status is RunStatus.RUNNING
+    has_turn = has_begun and not isinstance(ending, FailRun)
+    has_news = has_turn or (has_begun and bool(live.ledger.summaries))
+    if created is None or session_id is None or not has_news:
         live.execute(ending)
         await live.flush()
     else:
-        await _end_with_turn(live, bench, ending, created.tenant, session_id)
+        turn = (turn_of(live.run),) if has_turn else ()
+        await _end_in_session(live, bench, ending, turn, session_id)
     fault_point("run.end.after")
 
 
-async def _end_with_turn(
-    live: LiveRun, bench: Workbench, ending: Ending, tenant: str, session_id: str
+async def _end_in_session(
+    live: LiveRun, bench: Workbench, ending: Ending, turn: tuple[SessionTurnAdded, ...], session_id: str
 ) -> None:
     await live.flush()
-    session = live.session
+    session, tenant = live.session, live.tenant
+    messages = tuple(message for added in turn for message in added.messages)
     while True:
         run_change = Change(
             stream_id=run_stream(live.id),
@@ -47,10 +53,11 @@ async def _end_with_turn(
             stream_id=session_stream(tenant, session_id),
             expected=session.version,
             tenant=tenant,
-            events=(turn_of(live.run),),
+            events=(*turn, *for_the_session(live.id, live.ledger.summaries, session, messages)),
         )
+        changes = (run_change, session_change) if session_change.events else (run_change,)
         try:
-            await bench.log.append(run_change, session_change, patience_s=bench.store.outage_patience)
+            await bench.log.append(*changes, patience_s=bench.store.outage_patience)
         except VersionConflict as conflict:
             if await bench.log.read_stream(run_stream(live.id), after=live.run.version, limit=1):
                 raise Fenced(run_stream(live.id)) from conflict

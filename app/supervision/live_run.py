@@ -9,6 +9,7 @@ from app.db.errors import StoreUnavailable
 from app.store.change import Change
 from app.store.stream_writer import Fenced, StreamWriter
 from domain.commands import RunCommand
+from domain.compaction import shown_to_the_model
 from domain.decide import decide
 from domain.events import Event, RunEvent
 from domain.ids import DEFAULT_TENANT, RunId, Version
@@ -65,8 +66,8 @@ class LiveRun:
 
     @property
     def conversation(self) -> tuple[Message, ...]:
-        """What the model is shown: the session's history, then this turn so far."""
-        return (*self.session.messages, *self.run.transcript)
+        """What the model is shown: session and turn so far, the older part of it as a summary (CHAIN-13)."""
+        return shown_to_the_model(self.run, self.session.messages)
 
     def take_pen(self) -> StreamWriter:
         """From here on nobody else writes the stream. A run that waits for its turn leaves it to others."""

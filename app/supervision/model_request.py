@@ -1,6 +1,6 @@
 """What a link is asked: the same as every other of the chain, and perhaps a text to carry on (CHAIN-5)."""
 
-from app.models.port import ModelRequest
+from app.models.port import ModelRequest, ToolSpec
 from app.supervision.live_run import LiveRun
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
@@ -21,7 +21,7 @@ def request_for(
         model=state.link.model,
         instructions=definition.instructions,
         messages=_messages(live, so_far, prefill=state.candidate.supports_prefill),
-        tools=(*bench.tools.specs(definition.tools), *bench.agents.specs(definition.agents)),
+        tools=tools_of(bench, definition),
         options=definition.options,
         response_schema=definition.response_schema,
         # They configure the primary's client and would mean nothing to another (CHAIN-5).
@@ -29,6 +29,11 @@ def request_for(
         # The last link left has all the time that the run has (CLASS-2).
         first_content_timeout_s=None if is_last(state) else bench.chain.first_content_timeout,
     )
+
+
+def tools_of(bench: Workbench, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
+    """What the agent may call."""
+    return (*bench.tools.specs(definition.tools), *bench.agents.specs(definition.agents))
 
 
 def _messages(live: LiveRun, so_far: str, *, prefill: bool) -> tuple[Message, ...]:

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from app.faults import fault_point
 from app.models.accounts import Account
-from app.models.gate import CallFailed
+from app.models.gate import CallFailed, CallOverdue
 from app.models.port import ModelReply, ModelRequest
 from app.models.response_cache import cache_key
 from app.supervision.live_run import LiveRun
@@ -21,7 +21,7 @@ from domain.agent import AgentDefinition, Link
 from domain.breaker import ProviderUnavailable
 from domain.chain import Retry, Verdict
 from domain.commands import BeginModelCall, RecordModelFailure, RecordQueueing, RecordReply
-from domain.failure import CallFailure, FailureClass, FailureKind, RunError
+from domain.failure import CallFailure, FailureClass, FailureKind, RunError, silence_until_deadline
 from domain.messages import AssistantMessage, Usage
 from domain.pricing import cost_of
 
@@ -40,23 +40,34 @@ class ModelStep:
         self._chain = TurnChain(live, bench, definition)
         self._text = StepText(live, bench.recording)
         self._cached = False
+        self._began = 0.0
         self.waiting_at: str | None = None
         """The provider at which a call was waiting for a place when this step was last heard of."""
 
     async def perform(self, step: int) -> RunError | None:
-        """Get the step's reply from the chain. Return the error that ends the run, if there is none."""
+        """Get the step's reply from the chain. Return the error that ends the run, if there is none.
+
+        It also returns, without a reply, when the turn begins again: what the next link is shown is to be
+        decided anew.
+        """
         self._text.begin_step(step)
         error = self._chain.begin()
         while error is None:
+            link = self._chain.link
             try:
                 reply = await self._call(step)
             except ProviderUnavailable as refused:
                 error = await self._after(step, _REFUSED, refused.failure)
             except CallFailed as failed:
                 error = await self._after(step, failed.verdict, failed.failure)
+            except CallOverdue as overdue:
+                self._record_failure(step, overdue.verdict, overdue.failure)
+                raise asyncio.CancelledError from overdue
             else:
                 self._replied(step, reply)
                 return None
+            if self._chain.begins_again(link):
+                break
         return error
 
     async def _call(self, step: int) -> ModelReply:
@@ -75,6 +86,7 @@ class ModelStep:
             cache_key=key,
             on_hit=self._hit,
             on_long_wait=partial(self._live.note, RecordQueueing(step=step)),
+            overdue=self._overdue,
         )
 
     async def _attempt(self, link: Link, account: Account, request: ModelRequest) -> ModelReply:
@@ -82,7 +94,7 @@ class ModelStep:
         self.waiting_at = None
         await make_sure(self._live, self._bench)
         self._text.begin_call()
-        began = perf_counter()
+        self._began = began = perf_counter()
         tell = self._text.tell if self._live.streaming else None
         try:
             return await call_model(self._bench.accounts.adapter(account), request, self._text.so_far, tell)
@@ -125,14 +137,23 @@ class ModelStep:
 
     async def _after(self, step: int, verdict: Verdict, failure: CallFailure) -> RunError | None:
         """Record the failure and what follows from it; wait if that is a retry."""
-        link, failure_class = self._chain.link, verdict.failure_class
-        self.waiting_at = None
-        self._live.execute(RecordModelFailure(step=step, failure_class=failure_class, failure=failure))
-        if failure.kind is not FailureKind.CIRCUIT_OPEN:  # no call was made
-            self._bench.metrics.model_calls.labels(link.provider, link.model, failure_class).inc()
+        self._record_failure(step, verdict, failure)
         outcome, error = self._chain.after(verdict, failure)
         if failure.content_delivered and error is None:
             self._text.carry_on()
         if isinstance(outcome, Retry):
             await asyncio.sleep(outcome.wait_s)
         return error
+
+    def _record_failure(self, step: int, verdict: Verdict, failure: CallFailure) -> None:
+        link, failure_class = self._chain.link, verdict.failure_class
+        self.waiting_at = None
+        self._live.execute(RecordModelFailure(step=step, failure_class=failure_class, failure=failure))
+        if failure.kind is not FailureKind.CIRCUIT_OPEN:  # no call was made
+            self._bench.metrics.model_calls.labels(link.provider, link.model, failure_class).inc()
+
+    def _overdue(self) -> CallFailure | None:
+        """What a silent call is that is being cancelled. A caller who leaves early says nothing by that."""
+        if self._live.remaining_s > 0:
+            return None
+        return silence_until_deadline(perf_counter() - self._began, self._bench.turn.timeout)

@@ -98,10 +98,10 @@ class Replays:
         return definition if request.link is None else _on_one_link(definition, request.link)
 
     async def _ledger(self, request: ReplayRequest) -> Ledger:
-        if request.tools is not ReplayTools.RECORDED:
-            return Ledger()
+        """Summaries are used again in any case: they are of what was said, and that is said again."""
         chain = await self._continuer.chain_of(request.run_id)
-        return inherited((past.run_id, past.events) for past in chain)
+        recorded = inherited((past.run_id, past.events) for past in chain)
+        return recorded if request.tools is ReplayTools.RECORDED else Ledger(summaries=recorded.summaries)
 
     async def _history(self, run: Run, created: RunCreated) -> tuple[Message, ...]:
         """What the run had before its input: its session as it was then, or what the run it replays had."""

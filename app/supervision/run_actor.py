@@ -12,10 +12,13 @@ from app.supervision.deliverable import lacking_of, nudge_for
 from app.supervision.ending import end_run
 from app.supervision.live_run import LiveRun
 from app.supervision.model_step import ModelStep
+from app.supervision.side_steps import SideSteps
 from app.supervision.tool_step import ToolStep
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
 from domain.commands import CancelRun, CompleteRun, FailRun, Nudge, RequestCancel
+from domain.compaction import Summarise, UseSummary
+from domain.criterion import AskJudge, TellUnmet
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId
 from domain.run import RunStatus
@@ -62,6 +65,7 @@ class RunActor(Actor[Cancel | PenLost]):
         self._lacking = lacking_of(definition)
         self._deadline: asyncio.Timeout | None = None
         self._model_step = ModelStep(live, bench, definition)
+        self._side_steps = SideSteps(live, bench, definition)
         self._tool_step = ToolStep(live, bench, definition, children, self._stopping)
 
     @property
@@ -71,6 +75,11 @@ class RunActor(Actor[Cancel | PenLost]):
     @property
     def tenant(self) -> str:
         return self._live.tenant
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was told to stop. Whoever asks again asks for the same."""
+        return any(isinstance(message, Cancel) for message in self.mail)
 
     async def run(self) -> None:
         """Take the run to its end. Fenced and StoreUnavailable leave it open: somebody else must close it."""
@@ -93,11 +102,12 @@ class RunActor(Actor[Cancel | PenLost]):
                 raise
             if self._live.run.status is RunStatus.QUEUED:
                 return FailRun(error=_turn_did_not_come(timeout_s))
-            return FailRun(error=_deadline_passed(timeout_s, self._model_step.waiting_at))
+            waiting_at = self._model_step.waiting_at or self._side_steps.waiting_at
+            return FailRun(error=_deadline_passed(timeout_s, waiting_at))
 
-    async def _steps(self) -> Ending:
+    async def _steps(self) -> Ending:  # noqa: C901 - one flat dispatch
         while True:
-            match next_action(self._live.run, self._limits, self._lacking):
+            match next_action(self._live.run, self._limits, self._lacking, self._side_steps.overfull):
                 case CallModel(step=step):
                     error = await self._model_step.perform(step)
                     if error is not None:
@@ -105,6 +115,10 @@ class RunActor(Actor[Cancel | PenLost]):
                 case CallTools(calls=calls):
                     together = self._bench.tool_loop.allow_concurrent_tool_calls
                     await self._tool_step.perform(calls if together else calls[:1])
+                case UseSummary() | Summarise() | AskJudge() | TellUnmet() as action:
+                    error = await self._side_steps.perform(action)
+                    if error is not None:
+                        return FailRun(error=error)
                 case TellMissing(missing=missing):
                     self._live.execute(Nudge(missing=missing, message=nudge_for(missing)))
                 case GiveUp(error=error):

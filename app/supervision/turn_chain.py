@@ -41,6 +41,10 @@ class TurnChain:
         outcome = begin(self.state)
         return None if isinstance(outcome, ChainState) else self._record(outcome)
 
+    def begins_again(self, left: Link) -> bool:
+        """Whether the turn starts anew on a link other than this one (CHAIN-6)."""
+        return self.state.restarts and self.state.link != left
+
     def answered(self, *, streamed: bool) -> None:
         """The step has its reply."""
         self.state = answered(self.state, streamed=streamed)

@@ -59,6 +59,8 @@ def _constrained(args: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     hint, meta = args
     if meta.pattern:
         return st.from_regex(meta.pattern)
+    if hint is str:
+        return st.text(min_size=meta.min_length or 0)
     if hint is float:
         return st.floats(min_value=meta.ge, max_value=meta.le)
     return st.integers(min_value=meta.ge, max_value=meta.le)

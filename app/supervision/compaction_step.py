@@ -1,0 +1,101 @@
+"""Keeping the model's context below its threshold: the older part is summarised, on record (CHAIN-13)."""
+
+import asyncio
+import logging
+
+import msgspec
+
+from app.supervision.live_run import LiveRun
+from app.supervision.side_calls import SideCalls
+from app.supervision.side_request import SideQuestion
+from app.supervision.workbench import Workbench
+from domain.agent import AgentDefinition
+from domain.compaction import INSTRUCTIONS, SHARE_OF_TIME, Summarise, UseSummary, due
+from domain.failure import CallFailure, FailureClass, FailureKind, RunError, error_of
+from domain.run import Run
+from domain.side_commands import CompactContext, GiveUpCompaction
+from domain.side_events import SidePurpose, Summary
+from domain.tool import ToolSpec
+from domain.written import tokens_in
+
+log = logging.getLogger(__name__)
+
+
+class OfNoUse(ValueError):
+    """A summary that would not make the context shorter."""
+
+
+class CompactionStep:
+    """Has the context of one run compacted. Whatever comes of it, the run goes on."""
+
+    def __init__(
+        self, live: LiveRun, bench: Workbench, definition: AgentDefinition, tools: tuple[ToolSpec, ...]
+    ) -> None:
+        wanted = definition.compaction
+        self._live = live
+        self._fixed_tokens = 0 if wanted is None else _fixed_tokens(definition, tools)
+        self._calls = (
+            None
+            if wanted is None
+            else SideCalls(live, bench, definition, SidePurpose.COMPACTION, wanted.summarizer)
+        )
+
+    @property
+    def waiting_at(self) -> str | None:
+        """The provider at which the summarizer's call waits for a place."""
+        return None if self._calls is None else self._calls.waiting_at
+
+    def overfull(self, run: Run) -> UseSummary | Summarise | None:
+        """What is to be done before the next call of the agent's model."""
+        session, known = self._live.session, self._live.ledger.summaries
+        if session.summary is not None:
+            known = (*known, session.summary)
+        return due(run, session.messages, known, self._fixed_tokens)
+
+    async def perform(self, plan: UseSummary | Summarise) -> None:
+        """Do it. It is committed before any model is shown it, so that nobody has to be asked twice."""
+        if isinstance(plan, UseSummary):
+            self._compact(plan.summary, plan.context_tokens, reused=True)
+        else:
+            found = await self._summarise(plan)
+            if isinstance(found, RunError):
+                log.warning("compaction.failed", extra={"run_id": str(self._live.id), "error": found.message})
+                self._live.execute(GiveUpCompaction(error=found))
+            else:
+                self._compact(found, plan.context_tokens, reused=False)
+        await self._live.flush()
+
+    def _compact(self, summary: Summary, context_tokens: int, *, reused: bool) -> None:
+        self._live.execute(CompactContext(summary=summary, context_tokens=context_tokens, reused=reused))
+
+    async def _summarise(self, plan: Summarise) -> Summary | RunError:
+        calls = self._calls
+        if calls is None:
+            raise RuntimeError("an agent without a summarizer has nothing summarised")
+        asked = SideQuestion(instructions=INSTRUCTIONS, material=plan.material, can_do_without=True)
+        limit = asyncio.timeout(self._live.remaining_s * SHARE_OF_TIME)
+        try:
+            async with limit:
+                return await calls.ask(asked, lambda text: _shorter(plan, text))
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            calls.give_up(_TOO_LONG)
+            return error_of("of the summarizer", FailureClass.INTERNAL, _TOO_LONG)
+
+
+_TOO_LONG = CallFailure(
+    kind=FailureKind.INTERNAL, message="there was no summary within half of the time that the run had left"
+)
+
+
+def _shorter(plan: Summarise, text: str) -> Summary:
+    if tokens_in(text) >= tokens_in(plan.material):
+        raise OfNoUse("the summary is no shorter than what it was to stand for")
+    return plan.summary(text.strip())
+
+
+def _fixed_tokens(definition: AgentDefinition, tools: tuple[ToolSpec, ...]) -> int:
+    """What every request has besides its messages and instructions."""
+    schemas = msgspec.json.encode((tools, definition.response_schema)).decode()
+    return tokens_in(schemas)

@@ -1,0 +1,207 @@
+"""Calls of models besides the agent's own, on a binding with fallbacks of its own (CHAIN-13)."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
+from time import perf_counter
+from typing import TypeVar
+
+from app.faults import fault_point
+from app.models.accounts import Account
+from app.models.gate import CallFailed
+from app.models.port import ModelReply, ModelRequest
+from app.models.response_cache import cache_key
+from app.supervision.live_run import LiveRun
+from app.supervision.model_call import call_model
+from app.supervision.ownership import make_sure
+from app.supervision.side_request import SideQuestion, request_for
+from app.supervision.workbench import Workbench
+from domain.agent import AgentDefinition, Binding, Link
+from domain.breaker import ProviderUnavailable
+from domain.chain import ChainState, NextLink, Retry, Stop, Verdict, after, answered
+from domain.failure import CallFailure, FailureClass, FailureKind, RunError
+from domain.messages import Usage
+from domain.pricing import cost_of
+from domain.side_commands import (
+    BeginSideCall,
+    RecordSideFailure,
+    RecordSideQueueing,
+    RecordSideReply,
+    UseSideFallback,
+)
+from domain.side_events import SidePurpose
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_COMPANY_S = 0.01
+"""That a call has begun may wait so long for what comes of it: a fast answer then costs one append less."""
+_REFUSED = Verdict(failure_class=FailureClass.UNAVAILABLE)
+_OF_NO_USE = Verdict(failure_class=FailureClass.EMPTY)
+"""A reply without what was asked for is tried once more, then on the next link; no circuit hears of it."""
+
+
+class SideCalls:
+    """Asks for one purpose, as long as the run lives: a link that was left is not tried again.
+
+    What happens on the way is on record in events of its own kind, and the agent's chain knows nothing of it.
+    """
+
+    def __init__(
+        self,
+        live: LiveRun,
+        bench: Workbench,
+        definition: AgentDefinition,
+        purpose: SidePurpose,
+        binding: Binding,
+    ) -> None:
+        self._live = live
+        self._bench = bench
+        self._caches = definition.cache_replies
+        self._purpose = purpose
+        self._links = tuple(bench.chain_link(link) for link in binding.links)
+        self._options = binding.options
+        self._state = ChainState(links=self._links)
+        self._cached = False
+        self.waiting_at: str | None = None
+        """The provider at which a call was waiting for a place when this was last heard of."""
+
+    async def ask(self, asked: SideQuestion, read: Callable[[str], T]) -> T | RunError:
+        """What `read` makes of a reply, or why no link has one. `read` raises ValueError where it has no use.
+
+        Everything recorded so far is committed first: a model is about to read it (EVENT-2).
+        """
+        await self._live.flush()
+        while True:
+            try:
+                reply = await self._call(asked)
+            except ProviderUnavailable as refused:
+                error = await self._after_failure(_REFUSED, refused.failure)
+            except CallFailed as failed:
+                error = await self._after_failure(failed.verdict, failed.failure)
+            else:
+                try:
+                    found = read(reply.message.content)
+                except ValueError as flaw:
+                    self._replied(reply, str(flaw))
+                    failure = CallFailure(kind=FailureKind.EMPTY, message=str(flaw))
+                    error = await self._after(_OF_NO_USE, failure)
+                else:
+                    self._replied(reply, None)
+                    self._state = answered(self._state, streamed=False)
+                    return found
+            if error is not None:
+                return error
+
+    def give_up(self, failure: CallFailure) -> None:
+        """The call in flight was not waited for. Nobody knows better than this what became of it."""
+        self.waiting_at = None
+        if self._live.run.beside.calling is not None:
+            self._live.execute(RecordSideFailure(failure_class=FailureClass.INTERNAL, failure=failure))
+
+    async def _call(self, asked: SideQuestion) -> ModelReply:
+        link, live = self._state.link, self._live
+        begin = BeginSideCall(purpose=self._purpose, provider=link.provider, model=link.model)
+        live.execute(begin, within_s=_COMPANY_S)
+        request = request_for(asked, self._options, self._state, self._bench.chain)
+        account = self._bench.accounts.of(link.provider, live.tenant)
+        key = cache_key(live.tenant, link.provider, request) if self._caches else None
+        self._cached, self.waiting_at = False, link.provider
+        return await self._bench.gate.call(
+            account,
+            partial(self._attempt, link, account, request),
+            cache_key=key,
+            on_hit=self._hit,
+            on_long_wait=partial(live.note, RecordSideQueueing()),
+        )
+
+    async def _attempt(self, link: Link, account: Account, request: ModelRequest) -> ModelReply:
+        fault_point("model.call.before")
+        self.waiting_at = None
+        await make_sure(self._live, self._bench)
+        began = perf_counter()
+        try:
+            return await call_model(self._bench.accounts.adapter(account), request, "", None)
+        finally:
+            took_s = perf_counter() - began
+            self._bench.metrics.model_call_seconds.labels(link.provider, link.model).observe(took_s)
+            fault_point("model.call.after")
+
+    def _hit(self, _: ModelReply) -> None:
+        self._cached, self.waiting_at = True, None
+
+    def _replied(self, reply: ModelReply, flaw: str | None) -> None:
+        link, metrics = self._state.link, self._bench.metrics
+        self._live.execute(
+            RecordSideReply(
+                usage=Usage() if self._cached else reply.usage,
+                cost=Decimal(0) if self._cached else cost_of(reply.usage, self._bench.prices.get(link)),
+                currency=self._bench.currency,
+                cached=self._cached,
+                flaw=flaw,
+            )
+        )
+        if self._cached:
+            metrics.cached_replies.labels(link.provider, link.model).inc()
+        else:
+            metrics.count_reply(link.provider, link.model, reply.usage)
+
+    async def _after_failure(self, verdict: Verdict, failure: CallFailure) -> RunError | None:
+        link, failure_class = self._state.link, verdict.failure_class
+        self.waiting_at = None
+        self._live.execute(RecordSideFailure(failure_class=failure_class, failure=failure))
+        if failure.kind is not FailureKind.CIRCUIT_OPEN:  # no call was made
+            self._bench.metrics.model_calls.labels(link.provider, link.model, failure_class).inc()
+        return await self._after(verdict, failure)
+
+    async def _after(self, verdict: Verdict, failure: CallFailure) -> RunError | None:
+        """Do what the chain says: wait for the same link, go to the next one, or return the error."""
+        before = self._state.link
+        outcome = after(
+            self._state,
+            verdict,
+            failure,
+            remaining_s=self._live.remaining_s,
+            random=random.random(),  # noqa: S311 - jitter, not a secret
+        )
+        self._state = outcome.state
+        match outcome:
+            case Retry(wait_s=wait_s):
+                self._bench.metrics.model_retries.labels(before.provider, before.model).inc()
+                await asyncio.sleep(wait_s)
+                return None
+            case NextLink():
+                self._moved(outcome, verdict)
+                return None
+            case Stop(error=error):
+                self._state = ChainState(links=self._links)  # who asks again later begins with the first
+                return error
+
+    def _moved(self, outcome: NextLink, verdict: Verdict) -> None:
+        primary, fallback = self._links[0].link, self._state.link
+        self._live.execute(
+            UseSideFallback(
+                purpose=self._purpose,
+                primary=primary,
+                fallback=fallback,
+                failure_class=verdict.failure_class,
+                reason=outcome.left.reason,
+                skipped=tuple(left.link for left in outcome.skipped),
+            )
+        )
+        self._bench.metrics.fallbacks.labels(str(primary), str(fallback)).inc()
+        log.warning(
+            "side_call.fallback_used",
+            extra={
+                "run_id": str(self._live.id),
+                "purpose": self._purpose.value,
+                "left": str(outcome.left.link),
+                "fallback": str(fallback),
+                "failure_class": verdict.failure_class.value,
+                "reason": outcome.left.reason,
+            },
+        )
