@@ -11,6 +11,7 @@ from domain import events as e
 from domain.ids import RunId
 from domain.messages import Usage
 from domain.run import RunStatus, status_after
+from domain.side_events import SideCallReplied
 from projections.base import RUN_EVENTS, BrokenStream, Fact
 from projections.values import added, plain, storable
 
@@ -107,6 +108,8 @@ def _changes(record: RunRecord, recorded: Fact) -> dict[str, Any]:
             }
         case e.ModelReplied() as replied:
             return _answered(record, replied)
+        case SideCallReplied() as replied:
+            return _charged(record, replied)  # it is not the agent's model that answered (CHAIN-13)
         case e.RunContinued(by=by):
             return {"continued_by_run_id": by, "continuation_blocked": None}
         case e.RunContinuationBlocked(cause=cause):
@@ -130,10 +133,13 @@ def _error(end: e.RunEnd) -> dict[str, Any]:
 
 
 def _answered(record: RunRecord, replied: e.ModelReplied) -> dict[str, Any]:
+    answered_by = {"provider": storable(replied.provider), "model_id": storable(replied.model)}
+    return {**answered_by, **_charged(record, replied)}
+
+
+def _charged(record: RunRecord, replied: e.ModelReplied | SideCallReplied) -> dict[str, Any]:
     priced_in = None if replied.cost is None else storable(replied.currency)
     return {
-        "provider": storable(replied.provider),
-        "model_id": storable(replied.model),
         "usage": record.usage + replied.usage,
         "cost": _sum(record, replied.cost, priced_in),
         "currency": record.currency or priced_in,

@@ -11,6 +11,7 @@ import msgspec
 from domain import events as e
 from domain.failure import FailureKind
 from domain.messages import Usage
+from domain.side_events import SideCallFailed, SideCallReplied
 from projections.base import BrokenStream, Fact
 from projections.values import added, storable
 
@@ -90,9 +91,11 @@ class Tally:
             case e.RunStarted():
                 self._of_run(recorded).started += 1
                 self._note(recorded, started=True)
-            case e.ModelReplied() as replied:
+            case e.ModelReplied() | SideCallReplied() as replied:
                 self._reply(recorded, replied)
-            case e.ModelCallFailed() as call if call.failure.kind is not FailureKind.CIRCUIT_OPEN:
+            case e.ModelCallFailed() | SideCallFailed() as call if (
+                call.failure.kind is not FailureKind.CIRCUIT_OPEN
+            ):
                 self._calls(recorded, call.provider, call.model, "").failed_calls += 1
             case e.ToolInvoking(call_id=call_id):
                 self._note(recorded, calling=(*self._run(recorded).calling, storable(call_id)))
@@ -123,7 +126,7 @@ class Tally:
         self.live[recorded.stream_id] = LiveRun(agent=storable(created.agent), day=_day(recorded))
         self._of_run(recorded).created += 1
 
-    def _reply(self, recorded: Fact, replied: e.ModelReplied) -> None:
+    def _reply(self, recorded: Fact, replied: e.ModelReplied | SideCallReplied) -> None:
         currency = "" if replied.cost is None else replied.currency
         counts = self._calls(recorded, replied.provider, replied.model, currency)
         counts.calls += 1

@@ -15,6 +15,7 @@ from app.http.replies import reply
 from app.http.watching import until_end
 from app.idempotency.answer import Answer, Form
 from app.store.event_log import EventLog
+from domain.criterion import JUDGE_UNAVAILABLE
 from domain.events import Event, Recorded, RunCompleted, RunEvent, RunFailed
 from domain.failure import ErrorClass
 from domain.ids import RunId
@@ -32,7 +33,7 @@ _STATUS_OF_CLASS = {
     ErrorClass.INVALID: 422,
     ErrorClass.INTERNAL: 500,
 }
-_UNAVAILABLE = frozenset({"provider_unavailable", "chain_exhausted"})
+_UNAVAILABLE = frozenset({"provider_unavailable", "chain_exhausted", JUDGE_UNAVAILABLE})
 _RETRY_AFTER_S = 1.0
 """What is said where nobody knows."""
 

@@ -7,6 +7,7 @@ from app.http.openai.run_so_far import RunSoFar
 from app.http.outcomes import status_of
 from app.http.problems import Problem, error_of, retry_after
 from app.http.rendered import Rendered, rendered
+from domain.criterion import JUDGE_UNAVAILABLE
 from domain.events import RunAwaitingApproval, RunCancelled, RunFailed, RunWaits
 from domain.ids import RunId
 
@@ -15,6 +16,7 @@ _MAY_PASS = frozenset(
     {
         "provider_unavailable",
         "chain_exhausted",
+        JUDGE_UNAVAILABLE,
         "stream_error",
         "store_unavailable",
         "interrupted",

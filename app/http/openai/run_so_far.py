@@ -17,6 +17,7 @@ from domain.events import (
 )
 from domain.ids import RunId
 from domain.messages import Usage
+from domain.side_events import SideCallReplied
 
 
 class RunSoFar:
@@ -58,7 +59,7 @@ class RunSoFar:
                 self._created = created, frame.at
             case RunStarted(definition=definition):
                 self.definition = definition
-            case ModelReplied(usage=usage):
+            case ModelReplied(usage=usage) | SideCallReplied(usage=usage):
                 self.usage += usage
             case ToolInvoking(effect=effect, safe_to_repeat=safe):
                 self.repeatable = self.repeatable and (safe or effect is ToolEffect.READ)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from app.store.feed import Frame
+from domain.agent import AgentDefinition
 from domain.errors import Unavailable
 from domain.events import (
     FinishReason,
@@ -17,6 +18,12 @@ from domain.events import (
     TextDelta,
     TurnNudged,
 )
+from domain.side_events import AnswerSentBack
+
+
+def _may_be_refused(definition: AgentDefinition) -> bool:
+    """Whether an answer may turn out not to be the answer, so that only the last one is said."""
+    return definition.response_schema is not None or definition.loop is not None
 
 
 class Began(msgspec.Struct, frozen=True):
@@ -55,7 +62,7 @@ class Speech:
     """Folds a run's events into what is said.
 
     Text is told as it comes. It is held back until the run has ended where it might have to be taken back:
-    when the answer must meet a schema, and when nobody asked for a stream.
+    when the answer must meet a schema or a criterion, and when nobody asked for a stream.
     """
 
     def __init__(self) -> None:
@@ -77,14 +84,14 @@ class Speech:
             case RunCreated(streaming=streaming):
                 self._holds = not streaming
             case RunStarted(definition=definition):
-                self._answer_only = definition.response_schema is not None
+                self._answer_only = definition is not None and _may_be_refused(definition)
                 self._holds = self._holds or self._answer_only
             case TextDelta(text=text) if not self._holds:
                 self._told += text
                 yield from self._words(text, recorded=isinstance(frame, Recorded))
             case ModelReplied() as replied:
                 yield from self._replied(replied)
-            case TurnNudged():
+            case TurnNudged() | AnswerSentBack():
                 yield from self._close()
             case ModelFallbackUsed(restarted=True):
                 self._texts.clear()
