@@ -39,6 +39,7 @@ from app.registry import AppDefinitions, Catalog
 from app.settings.whole import Settings
 from app.supervision.cancels import Cancels
 from app.supervision.children import Children
+from app.supervision.closing import Closing
 from app.supervision.continuer import Continuer
 from app.supervision.doubts import Doubts
 from app.supervision.drain import Drain
@@ -149,21 +150,24 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         gate = gate_of(settings, options.app, circuits, metrics)
         bench = workbench_of(settings, catalog, accounts, gate, event_log, presence, host_id, metrics)
         runs = Runs(event_log)
-        supervisor = Supervisor(runs, metrics)
+        gone_after_s = settings.run_reconciliation.orphan_threshold
+        cancels = Cancels(pool, event_log, host_id, settings.cancellation, gone_after_s, metrics)
+        closing = Closing(event_log, cancels)
+        supervisor = Supervisor(closing, metrics)
         roster = Roster(supervisor, metrics, presence)
         stack.push_async_callback(roster.stop)
         doubts = Doubts(runs, roster)
         presence.on_doubt = doubts.look_into
         stack.push_async_callback(doubts.close)
-        gone_after_s = settings.run_reconciliation.orphan_threshold
-        cancels = Cancels(pool, event_log, host_id, settings.cancellation, gone_after_s, metrics)
         drain = Drain(settings.drain, metrics)
-        orphans = Orphans(event_log, metrics)
-        duties = duties_of(settings, pool, orphans, presence, host_id, metrics)
+        orphans = Orphans(event_log, cancels, metrics)
+        duties = duties_of(settings, pool, orphans, cancels, presence, host_id, metrics)
         children = Children(bench, catalog, roster, supervisor, runs)
         turns = session_turns_of(settings, pool, event_log, supervisor)
         opener = Opener(bench, roster, supervisor, turns, children)
-        continuer = Continuer(event_log, runs, opener, catalog, drain, settings.run_continuation, metrics)
+        continuer = Continuer(
+            event_log, runs, opener, catalog, drain, cancels, settings.run_continuation, metrics
+        )
         orphans.on_orphaned.append(continuer.consider)
         resolutions = Resolutions(runs, continuer)
         replays = Replays(event_log, runs, continuer, opener, catalog, drain)
@@ -174,6 +178,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             roster=roster,
             opener=opener,
             cancels=cancels,
+            closing=closing,
             drain=drain,
         )
         worker = (

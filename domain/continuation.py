@@ -54,10 +54,11 @@ class NothingToDo(msgspec.Struct, frozen=True):
 Verdict = Continue | Blocked | NothingToDo
 
 
-def judge(chain: Sequence[PastRun], max_attempts: int) -> Verdict:
+def judge(chain: Sequence[PastRun], max_attempts: int, cancelled: bool = False) -> Verdict:
     """What becomes of the last run of a chain in which each continues the one before it.
 
-    `max_attempts`: how many continuations one chain may have.
+    `max_attempts`: how many continuations one chain may have. `cancelled`: a cancel of the last run was
+    accepted, and came too late for whoever closed it.
     """
     runs = [fold(past.run_id, past.events) for past in chain]
     last = runs[-1]
@@ -65,6 +66,7 @@ def judge(chain: Sequence[PastRun], max_attempts: int) -> Verdict:
         return NothingToDo()
     blocked = (
         _never_continued(last, last.created)
+        or (_was_ending() if cancelled else None)
         or _attempts_used_up(runs, max_attempts)
         or _outcome_unknown(runs)
     )
@@ -121,12 +123,16 @@ def _never_continued(run: Run, created: e.RunCreated) -> Blocked | None:
             remedy="Submit its input again. Runs with a session_id are continued.",
         )
     if run.cancel_requested or run.stopping:
-        return Blocked(
-            cause=Block.WAS_ENDING,
-            reason="the run was being ended, by a cancel or by its deadline, when it was interrupted",
-            remedy="If it is wanted after all, submit its input again.",
-        )
+        return _was_ending()
     return _not_recorded(run, created)
+
+
+def _was_ending() -> Blocked:
+    return Blocked(
+        cause=Block.WAS_ENDING,
+        reason="the run was being ended, by a cancel or by its deadline, when it was interrupted",
+        remedy="If it is wanted after all, submit its input again.",
+    )
 
 
 def _not_recorded(run: Run, created: e.RunCreated) -> Blocked | None:

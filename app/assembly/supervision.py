@@ -13,6 +13,7 @@ from app.registry import Catalog
 from app.settings.whole import Settings
 from app.store.event_log import EventLog
 from app.supervision.agent_tools import AgentTools
+from app.supervision.cancels import Cancels
 from app.supervision.duties import Duties, Duty
 from app.supervision.orphans import Orphans
 from app.supervision.presence import Presence
@@ -22,6 +23,8 @@ from app.supervision.singleton import PERIODIC_WORK, Singleton
 from app.supervision.supervisor import Supervisor
 from app.supervision.workbench import Workbench
 from app.tools.runner import ToolRunner
+
+_FORGET_CANCELS_S = 60.0
 
 
 def workbench_of(
@@ -76,6 +79,7 @@ def duties_of(
     settings: Settings,
     pool: asyncpg.Pool,
     orphans: Orphans,
+    cancels: Cancels,
     presence: Presence,
     host_id: str,
     metrics: Metrics,
@@ -87,4 +91,5 @@ def duties_of(
         reconciler = Reconciler(pool, orphans, host_id, presence, reconciliation)
         scan = Duty(name="reconciliation", period_s=reconciliation.scan_interval, perform=reconciler.scan)
         duties.add(scan)
+    duties.add(Duty(name="cancels", period_s=_FORGET_CANCELS_S, perform=lambda _: cancels.forget()))
     return duties

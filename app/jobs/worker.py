@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Protocol
@@ -15,7 +15,7 @@ from app.jobs.slots import Slots
 from app.metrics import Metrics
 from app.settings import AsyncRunSettings
 from domain.codec import UnknownTopic, UnreadableEvent
-from domain.commands import ExhaustAttempts, FailRun, RunCommand
+from domain.commands import ExhaustAttempts, RunCommand
 from domain.errors import NotFound, Rejected
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId
@@ -58,6 +58,9 @@ class Runs(Protocol):
 
     async def execute(self, run_id: RunId, command: RunCommand) -> None:
         """Carry out a command on a run that nobody owns."""
+
+    async def close(self, run_id: RunId, error: RunError) -> None:
+        """End a run that nothing works on any more, as cancelled if that was asked for."""
 
     def cut_off(self, run_id: RunId) -> None:
         """Stop working on the run at once and leave its stream as it is."""
@@ -192,7 +195,7 @@ class Worker:
         except RunAlreadyBegun:
             await self._follow_a_lost_owner(job)
         except (Rejected, NotFound) as error:
-            await self._close(job, FailRun(error=_not_begun(error)))
+            await self._done(job, self._runs.close(job.run_id, _not_begun(error)))
         else:
             self._leases.begun(job.run_id)
             return running
@@ -202,16 +205,16 @@ class Worker:
         if job.attempts > job.max_attempts:
             await self._give_up(job)
         else:
-            await self._close(job, FailRun(error=INTERRUPTED))
+            await self._done(job, self._runs.close(job.run_id, INTERRUPTED))
 
     async def _give_up(self, job: LeasedJob) -> None:
         log.error("job.attempts_exhausted", extra={"run_id": str(job.run_id), "attempts": job.attempts - 1})
         self._metrics.jobs_exhausted.labels(job.lane).inc()
-        await self._close(job, ExhaustAttempts(attempts=job.attempts - 1))
+        await self._done(job, self._runs.execute(job.run_id, ExhaustAttempts(attempts=job.attempts - 1)))
 
-    async def _close(self, job: LeasedJob, command: RunCommand) -> None:
+    async def _done(self, job: LeasedJob, closing: Awaitable[None]) -> None:
         with suppress(RunAlreadyEnded):
-            await self._runs.execute(job.run_id, command)
+            await closing
         await self._queue.finish(job.run_id, job.term)
 
     async def _watch(self) -> None:

@@ -1,7 +1,7 @@
-"""Cancelling a run of another host: word for its owner is left in the database (CANCEL-2)."""
+"""Cancels that were accepted: word of each stands in the database until its run has ended (CANCEL-1, 2)."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import asyncpg
 
@@ -21,8 +21,6 @@ CHANNEL = "tracon_cancels"
 """Where a host is rung for, by its id."""
 
 _POLL_S = 1.0
-_UNDELIVERED_S = 60.0
-"""Word for a run that its host does not have by then is word for a run that has ended."""
 
 
 class RunNotHere(Conflict):
@@ -39,13 +37,16 @@ class OwnerGone(Conflict):
 
     code = "run_owner_gone"
 
-    def __init__(self, run_id: RunId, host: str | None) -> None:
-        owner = f"the host {host}, which runs it," if host else "the host that runs it"
-        super().__init__(f"run {run_id} cannot be told to stop: {owner} is gone")
+    def __init__(self, run_id: RunId, host: str) -> None:
+        super().__init__(f"run {run_id} cannot be told to stop: the host {host}, which runs it, is gone")
 
 
 class Cancels:
-    """Both ends of a host's mail: word left for other hosts, and word that they left for this one."""
+    """Both ends of a host's mail: word left for a run's owner, and word that was left for this host.
+
+    An owner may die before it has read its mail, or before what it has read is on record. So word is not
+    taken away when it is read: whoever closes the run in its owner's place finds it there (`left_for`).
+    """
 
     def __init__(
         self,
@@ -63,29 +64,55 @@ class Cancels:
         self._gone_after_s = gone_after_s
         self._metrics = metrics
 
-    async def send(self, run_id: RunId, owner: str | None, reason: str) -> None:
+    async def send(self, run_id: RunId, owner: str, reason: str) -> None:
         """Reach the run's owner. Raise RunNotHere or OwnerGone, or StoreUnavailable.
 
-        When this returns, the owner will be told, or the run will be closed because its owner is gone.
+        When this returns, the owner will be told, or whoever closes the run in its place will end it as
+        cancelled; unless it had ended before, which the caller has to see for itself.
         """
         if self._settings.scope == "process":
             self._metrics.cancels.labels("not_here").inc()
             raise RunNotHere(run_id)
         with translated():
-            owner = owner or await self._pool.fetchval(sql("owner_of_waiting"), run_id)
-            if owner is None or not await self._is_alive(owner):
+            if not await self._is_alive(owner):
                 self._metrics.cancels.labels("owner_gone").inc()
                 raise OwnerGone(run_id, owner)
-            await self._pool.execute(sql("request_cancel"), run_id, owner, storable(reason), CHANNEL)
+        await self._leave(run_id, owner, reason)
         self._metrics.cancels.labels("elsewhere").inc()
 
+    async def keep(self, run_id: RunId, reason: str) -> None:
+        """The run is on this host and was told. See to it that this is so if the host dies now.
+
+        Raise OwnerGone if somebody is closing the run, because this host was not heard of; StoreUnavailable.
+        """
+        await self._leave(run_id, self._host, reason)
+        self._metrics.cancels.labels("here").inc()
+
+    async def left_for(self, run_ids: Sequence[RunId]) -> dict[RunId, str]:
+        """Those of the runs that somebody has asked to stop, each with the reason. Raise StoreUnavailable."""
+        with translated():
+            rows = await self._pool.fetch(sql("cancels_left"), run_ids)
+        return {RunId(row["run_id"]): row["reason"] for row in rows}
+
+    async def forget(self) -> None:
+        """Word for runs that have ended needs nobody any more. Raise StoreUnavailable."""
+        with translated():
+            await self._pool.execute(sql("forget_cancels"))
+
     async def receive(self, deliver: Callable[[RunId, str], bool]) -> None:
-        """Hand over what is left for this host, for ever. `deliver` says whether it had the run."""
+        """Hand over what is left for this host, again and again. `deliver` says whether it has the run."""
         with self._log.bell_of(CHANNEL, self._host) as bell:
             while True:
                 bell.silence()
                 await self._collect(deliver)
                 await bell.wait(_POLL_S)
+
+    async def _leave(self, run_id: RunId, owner: str, reason: str) -> None:
+        with translated():
+            left = await self._pool.fetch(sql("request_cancel"), run_id, owner, storable(reason), CHANNEL)
+        if not left:
+            self._metrics.cancels.labels("owner_gone").inc()
+            raise OwnerGone(run_id, owner)
 
     async def _is_alive(self, host: str) -> bool:
         return bool(await self._pool.fetchval(sql("is_host_alive"), host, self._gone_after_s))
@@ -94,8 +121,8 @@ class Cancels:
         try:
             with translated():
                 rows = await self._pool.fetch(sql("cancel_requests"), self._host)
-                delivered = [row["run_id"] for row in rows if deliver(RunId(row["run_id"]), row["reason"])]
-                if rows:
-                    await self._pool.execute(sql("settle_cancel_requests"), delivered, _UNDELIVERED_S)
+            here = [deliver(RunId(row["run_id"]), row["reason"]) for row in rows]
+            if not all(here):
+                await self.forget()
         except (DatabaseError, asyncpg.PostgresError) as error:
             log.warning("cancels.not_collected", extra={"error": str(error)})

@@ -8,6 +8,7 @@ from app.metrics import Metrics
 from app.registry import Catalog
 from app.settings import RunContinuationSettings
 from app.store.event_log import Change, EventLog, VersionConflict
+from app.supervision.cancels import Cancels
 from app.supervision.drain import Drain
 from app.supervision.opening import Opener, Opening, defined
 from app.supervision.runs import Runs
@@ -43,6 +44,7 @@ class Continuer:
         opener: Opener,
         catalog: Catalog,
         drain: Drain,
+        cancels: Cancels,
         settings: RunContinuationSettings,
         metrics: Metrics,
     ) -> None:
@@ -51,6 +53,7 @@ class Continuer:
         self._opener = opener
         self._catalog = catalog
         self._drain = drain
+        self._cancels = cancels
         self._settings = settings
         self._metrics = metrics
 
@@ -63,8 +66,9 @@ class Continuer:
             return
         while True:
             chain = await self.chain_of(run_id)
+            asked = await self._cancels.left_for([run_id])
             try:
-                await self._act_on(chain[-1], judge(chain, self._settings.max_attempts))
+                await self._act_on(chain[-1], judge(chain, self._settings.max_attempts, run_id in asked))
             except VersionConflict:
                 continue  # another host was first, or there is news of the run
             return

@@ -1,20 +1,21 @@
 """Closing a run whose host is gone."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import cast
 
 import msgspec
 
 from app.metrics import Metrics
-from app.store.event_log import Change, EventLog, VersionConflict
+from app.store.event_log import EventLog, VersionConflict
+from app.supervision.cancels import Cancels
+from app.supervision.closing import Closing
 from domain.codec import UnknownTopic, UnreadableEvent
-from domain.commands import FailRun
+from domain.commands import CloseAbandoned
 from domain.continuation import ORPHANED
-from domain.decide import decide
 from domain.events import Recorded, RunCreated, RunEnd, RunEvent, RunFailed, RunStarted
 from domain.failure import ErrorClass, RunError
-from domain.ids import RunId, Version, run_stream
+from domain.ids import RunId, run_stream
 from domain.run import fold
 
 log = logging.getLogger(__name__)
@@ -48,8 +49,10 @@ class Orphan(msgspec.Struct, frozen=True, kw_only=True):
 class Orphans:
     """Closes them, and tells who is waiting for that."""
 
-    def __init__(self, event_log: EventLog, metrics: Metrics) -> None:
+    def __init__(self, event_log: EventLog, cancels: Cancels, metrics: Metrics) -> None:
         self._log = event_log
+        self._cancels = cancels
+        self._closing = Closing(event_log, cancels)
         self._metrics = metrics
         self.on_orphaned: list[OnOrphaned] = []
 
@@ -67,36 +70,44 @@ class Orphans:
             found[RunId(one.stream_id)].append(one)
         return found
 
-    async def close(self, orphan: Orphan, history: History) -> bool:
+    async def asked_to_stop(self, histories: Mapping[RunId, History]) -> dict[RunId, str]:
+        """Those that somebody has cancelled, or the root of their tree, and why. Raise StoreUnavailable.
+
+        Ask after a run was claimed: no word is left for it from then on.
+        """
+        roots = {run_id: _root_of(history) or run_id for run_id, history in histories.items()}
+        left = await self._cancels.left_for([*roots, *roots.values()])
+        return {
+            run_id: left.get(run_id, left.get(root, ""))
+            for run_id, root in roots.items()
+            if run_id in left or root in left
+        }
+
+    async def close(self, orphan: Orphan, history: History, asked: str | None = None) -> bool:
         """Close the run, if it is still open and nobody moves it, and see to it that this is known.
 
-        Return whether the matter is settled; if not, it has to be taken up again.
+        `asked`: why it was to be stopped, if that was asked of its owner. Return whether the matter is
+        settled; if not, it has to be taken up again.
         """
         if not history or not isinstance(history[0].event, RunCreated):
             return True
-        if await self._was_closed(orphan, history):
+        if await self._was_orphaned(orphan, history, asked):
             return await self._announce(orphan.run_id)
         return True
 
-    async def _was_closed(self, orphan: Orphan, history: History) -> bool:
+    async def _was_orphaned(self, orphan: Orphan, history: History, asked: str | None) -> bool:
         """Whether it is closed as orphaned. Compare and set: its owner or another reconciler may be first."""
         run = fold(orphan.run_id, (recorded.event for recorded in history))
         if run.status.ended:
             return any(_says_orphaned(recorded.event) for recorded in history)
-        change = Change(
-            stream_id=run_stream(orphan.run_id),
-            expected=Version(run.version),
-            tenant=history[0].tenant,
-            events=tuple(decide(run, FailRun(error=orphan.error))),
-        )
         try:
-            await self._log.append(change)
+            events = await self._closing.append(run, CloseAbandoned(error=orphan.error, asked=asked))
         except VersionConflict:
             self._metrics.reconciliation_conflicts.inc()
             return False
         self._metrics.runs_orphaned.inc()
         log.warning("run.orphaned", extra={"run_id": str(orphan.run_id), "host": orphan.host})
-        return True
+        return any(_says_orphaned(event) for event in events)
 
     async def _announce(self, run_id: RunId) -> bool:
         """A listener that crashes is logged, here, and told again with the next scan."""
@@ -121,6 +132,11 @@ class Orphans:
 def host_of(history: History) -> str:
     """The host that began the run; empty if none did."""
     return next((one.event.host for one in history if isinstance(one.event, RunStarted)), "")
+
+
+def _root_of(history: History) -> RunId | None:
+    created = history[0].event if history else None
+    return created.root_run_id if isinstance(created, RunCreated) else None
 
 
 def is_over(history: History) -> bool:

@@ -103,8 +103,10 @@ class Reconciler:
     async def _settle(self, found: Sequence[Orphan], histories: Mapping[RunId, History]) -> None:
         """Close them together, so that they are committed together. What fails keeps its claim."""
         readable = [orphan for orphan in found if orphan.run_id in histories]
+        read = {orphan.run_id: histories[orphan.run_id] for orphan in readable}
+        asked = await self._orphans.asked_to_stop(read) if read else {}
         outcomes = await asyncio.gather(
-            *(self._orphans.close(orphan, histories[orphan.run_id]) for orphan in readable),
+            *(self._orphans.close(one, read[one.run_id], asked.get(one.run_id)) for one in readable),
             return_exceptions=True,
         )
         judged = zip(readable, outcomes, strict=True)

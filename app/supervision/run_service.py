@@ -12,6 +12,7 @@ from app.store.event_log import Change, VersionConflict
 from app.supervision.cancels import Cancels
 from app.supervision.cancels import OwnerGone as OwnerGone
 from app.supervision.cancels import RunNotHere as RunNotHere
+from app.supervision.closing import Closing
 from app.supervision.drain import Drain
 from app.supervision.opening import Opener, Opening, defined
 from app.supervision.orphans import host_of
@@ -22,6 +23,7 @@ from app.supervision.workbench import Workbench
 from domain.commands import CancelQueuedRun, CreateRun, RunCommand
 from domain.decide import RunAlreadyBegun, RunAlreadyEnded
 from domain.events import Event, Recorded, RunEvent
+from domain.failure import RunError
 from domain.ids import RunId, Version, run_stream
 from domain.messages import Message
 from domain.queueing import QueueSpec
@@ -62,6 +64,7 @@ class RunService:
         roster: Roster,
         opener: Opener,
         cancels: Cancels,
+        closing: Closing,
         drain: Drain,
     ) -> None:
         self._catalog = catalog
@@ -70,6 +73,7 @@ class RunService:
         self._roster = roster
         self._opener = opener
         self._cancels = cancels
+        self._closing = closing
         self._drain = drain
 
     async def start(self, request: StartRequest) -> RunId:
@@ -126,32 +130,44 @@ class RunService:
         """Carry out a command on a run that nobody owns. Raise what the decision raises."""
         await self._runs.execute(run_id, command)
 
+    async def close(self, run_id: RunId, error: RunError) -> None:
+        """End a run that nothing works on any more. Raise RunAlreadyEnded, RunNotFound, StoreUnavailable."""
+        await self._closing.close(run_id, error)
+
     def cut_off(self, run_id: RunId) -> None:
         """Stop working on the run at once and leave its stream as it is: it may be somebody else's by now."""
         self._roster.fence(run_id)
 
     async def cancel(self, tenant: str, run_id: RunId, reason: str = "") -> None:
-        """Reach the run's owner (CANCEL-1, 2).
+        """Reach the run's owner (CANCEL-1, 2). When this returns, the run ends as cancelled, or ended by
+        itself before that: not even the owner's death changes it.
 
         Raise RunNotFound, RunAlreadyEnded, RunNotHere, OwnerGone or StoreUnavailable.
         """
         actor = self._roster.find(run_id)
         if actor is not None and actor.tenant == tenant:
             self.cancel_here(run_id, reason)
-            self._bench.metrics.cancels.labels("here").inc()
+            await self._cancels.keep(run_id, reason)
             return
         history = await self._runs.history(run_id, tenant)
         run = fold(run_id, (recorded.event for recorded in history))
         if run.status.ended:
             self._bench.metrics.cancels.labels("already_ended").inc()
             raise RunAlreadyEnded(run_id, run.status)
-        if run.status is RunStatus.QUEUED and run.created and run.created.queue:
+        if run.status is RunStatus.QUEUED:
             await self._cancel_queued(tenant, run_id, reason)
             return
         await self._cancels.send(run_id, host_of(history), reason)
+        run = await self._runs.load(run_id)
+        if run.status.ended and run.status is not RunStatus.CANCELLED:
+            raise RunAlreadyEnded(run_id, run.status)  # before its owner could have heard of this
 
     async def _cancel_queued(self, tenant: str, run_id: RunId, reason: str) -> None:
-        """The run's stream decides who was first: this, or a worker that begins the run."""
+        """The run's stream decides who was first: this, or whoever begins the run.
+
+        Nobody writes the stream of a run that waits, for a worker or for its session. Whoever has it in hand
+        finds it ended there.
+        """
         try:
             await self._runs.execute(run_id, CancelQueuedRun(reason=reason))
         except RunAlreadyBegun:
@@ -162,7 +178,7 @@ class RunService:
     def cancel_here(self, run_id: RunId, reason: str) -> bool:
         """Tell the run's actor to stop, if it is on this host. Return whether it is."""
         actor = self._roster.find(run_id)
-        if actor is not None:
+        if actor is not None and not actor.is_cancelled:
             actor.tell(Cancel(reason=reason))
         return actor is not None
 

@@ -7,9 +7,8 @@ import random
 from app.db.errors import StoreUnavailable
 from app.metrics import Metrics
 from app.store.stream_writer import Fenced
+from app.supervision.closing import Closing
 from app.supervision.run_actor import RunActor
-from app.supervision.runs import Runs
-from domain.commands import FailRun
 from domain.decide import RunAlreadyEnded
 from domain.errors import NotFound
 from domain.failure import ErrorClass, RunError
@@ -37,8 +36,8 @@ NEVER_BEGUN = RunError(
 class Supervisor:
     """Sees each actor to its end, and closes what an actor could not close itself."""
 
-    def __init__(self, runs: Runs, metrics: Metrics) -> None:
-        self._runs = runs
+    def __init__(self, closing: Closing, metrics: Metrics) -> None:
+        self._closing = closing
         self._metrics = metrics
         self.stopping = False
         """Whether the host cuts its runs off. Nobody else has a right to cancel an actor's task."""
@@ -69,7 +68,7 @@ class Supervisor:
         pause_s = 0.1
         while True:
             try:
-                await self._runs.execute(run_id, FailRun(error=error))
+                await self._closing.close(run_id, error)
             except (RunAlreadyEnded, NotFound):
                 return
             except StoreUnavailable:

@@ -133,6 +133,13 @@ def test_a_run_that_was_being_ended_is_not_taken_up_again(facts: tuple[e.RunEven
     assert blocked_by(orphan(*facts)) is Block.WAS_ENDING
 
 
+def test_a_cancel_that_came_too_late_for_whoever_closed_the_run_keeps_it_from_going_on() -> None:
+    """CANCEL-1: it was accepted."""
+    verdict = judge([orphan()], 1, cancelled=True)
+    assert isinstance(verdict, Blocked)
+    assert verdict.cause is Block.WAS_ENDING
+
+
 def test_a_chain_has_so_many_continuations_and_no_more() -> None:
     """CONT-1: `max_attempts` counts those of the whole chain."""
     chain = [orphan()]

@@ -110,6 +110,25 @@ async def test_a_run_whose_worker_is_gone_is_closed_as_interrupted_by_the_next_a
     assert await status_of_job(api, pool) == (RunStatus.FAILED, "interrupted")
 
 
+async def test_a_cancel_that_a_worker_did_not_live_to_read_is_carried_out_by_the_next_one(
+    host_of: OpenHost, pool: asyncpg.Pool, tmp_path: Path, database: str
+) -> None:
+    """CANCEL-1: it was accepted, so the run is not interrupted but cancelled."""
+    api = await host_of(HANGING, worker=False)
+    run_id = await queued(api, "hanging", max_attempts=2)
+    with working(tmp_path, database, HANGING) as process:
+        await follow(api, run_id, until=ModelCallStarted)
+        process.send_signal(signal.SIGSTOP)
+        await api.services.runs.cancel("default", run_id, "not needed")
+        process.kill()
+        assert await asyncio.to_thread(process.wait, 10) == -signal.SIGKILL
+    await run_out(pool)
+    await host_of(HANGING)
+    recorded = await follow(api, run_id)
+    assert kinds(recorded) == [*BEGUN, "RunCancelRequested", "RunCancelled"]
+    assert await status_of_job(api, pool) == (RunStatus.CANCELLED, None)
+
+
 async def test_a_worker_that_loses_a_lease_stops_the_run_at_once(
     host_of: OpenHost, pool: asyncpg.Pool
 ) -> None:

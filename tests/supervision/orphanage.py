@@ -7,8 +7,9 @@ import msgspec
 
 from app.identity import new_run_id
 from app.metrics import Metrics
-from app.settings import RunReconciliationSettings
+from app.settings import CancellationSettings, RunReconciliationSettings
 from app.store.event_log import Change, EventLog
+from app.supervision.cancels import Cancels
 from app.supervision.orphans import Orphans
 from app.supervision.presence import Presence
 from app.supervision.reconciler import Reconciler
@@ -41,7 +42,8 @@ class Judge:
         steady_s: float = SETTINGS.heartbeat_interval,
     ) -> None:
         self.metrics = Metrics()
-        self.orphans = Orphans(log, self.metrics)
+        cancels = Cancels(pool, log, host, CancellationSettings(), 300.0, self.metrics)
+        self.orphans = Orphans(log, cancels, self.metrics)
         presence = Presence(settings.orphan_threshold, clock=lambda: steady_s)
         presence.beaten(presence.call_roll(), (), asked_at=0.0, answered_at=0.0)
         self.reconciler = Reconciler(pool, self.orphans, host, presence, settings)

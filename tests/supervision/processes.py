@@ -45,11 +45,12 @@ class Trial:
         return [json.loads(line)["event"] for line in lines if line.startswith("{")]
 
     @asynccontextmanager
-    async def run(self, agent: str) -> AsyncIterator[RunId]:
+    async def run(self, agent: str, **more: str) -> AsyncIterator[RunId]:
         """A run of the host, watched for as long as the block lasts."""
+        asked = {"message": "Go on.", **more}
         async with (
             ClientSession(base_url=self.service.url) as session,
-            session.post(f"/tracon/api/agents/{agent}/run", json={"message": "Go on."}) as response,
+            session.post(f"/tracon/api/agents/{agent}/run", json=asked) as response,
         ):
             assert response.status == 200, await response.text()
             yield RunId(UUID(response.headers["X-Run-Id"]))

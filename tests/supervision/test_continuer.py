@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 
+import asyncpg
 import pytest
 
 from app.main import Host
@@ -196,6 +197,22 @@ async def test_a_chain_ends_with_its_attempts(host_of: OpenHost) -> None:
     assert (created.chain_root_run_id, created.continued_from_run_id) == (chain[0], chain[1])
     assert world.ran() == ONCE
     assert len({call.key for call in world.calls}) == len(STEPS)
+
+
+async def test_a_cancel_that_whoever_closed_the_run_did_not_see_keeps_it_from_going_on(
+    host_of: OpenHost, pool: asyncpg.Pool
+) -> None:
+    """CANCEL-1: it was accepted at the same moment."""
+    world = World()
+    host = await host_of(settings(STEPS, silent_after=1), tools=world.tools("first", *TOOLS))
+    other = await host_of(settings(STEPS), tools=world.tools("second", *TOOLS))
+    run_id = await start(host, "a", session_id="s")
+    await silent(host, run_id, 1)
+    await die(host)
+    await pool.execute("INSERT INTO cancel_requests VALUES ($1, 'gone', 'enough')", run_id)
+    await close_orphan(other, run_id)
+    old = await other.services.log.read_stream(run_stream(run_id))
+    assert [one.cause for one in only(old, e.RunContinuationBlocked)] == [e.ContinuationBlock.WAS_ENDING]
 
 
 async def test_a_run_without_a_session_stays_as_it_was_closed(host_of: OpenHost) -> None:
