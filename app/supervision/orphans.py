@@ -13,6 +13,7 @@ from app.supervision.closing import Closing
 from domain.codec import UnknownTopic, UnreadableEvent
 from domain.commands import CloseAbandoned
 from domain.continuation import ORPHANED
+from domain.errors import Unavailable
 from domain.events import Recorded, RunCreated, RunEnd, RunEvent, RunFailed, RunStarted
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId, run_stream
@@ -47,7 +48,7 @@ class Orphan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Orphans:
-    """Closes them, and tells who is waiting for that."""
+    """Closes them, and then tells who is waiting for that."""
 
     def __init__(self, event_log: EventLog, cancels: Cancels, metrics: Metrics) -> None:
         self._log = event_log
@@ -84,15 +85,29 @@ class Orphans:
         }
 
     async def close(self, orphan: Orphan, history: History, asked: str | None = None) -> bool:
-        """Close the run, if it is still open and nobody moves it, and see to it that this is known.
+        """Close the run, if it is still open and nobody moves it.
 
-        `asked`: why it was to be stopped, if that was asked of its owner. Return whether the matter is
-        settled; if not, it has to be taken up again.
+        `asked`: why it was to be stopped, if that was asked of its owner. Return whether it has to be
+        announced: it is closed as orphaned, by this or before. If not, the matter is settled.
         """
         if not history or not isinstance(history[0].event, RunCreated):
-            return True
-        if await self._was_orphaned(orphan, history, asked):
-            return await self._announce(orphan.run_id)
+            return False
+        return await self._was_orphaned(orphan, history, asked)
+
+    async def announce(self, run_id: RunId) -> bool:
+        """Tell of a closed run. Return whether the matter is settled; if not, announce it again later.
+
+        A listener that crashes is logged, here.
+        """
+        try:
+            for told in self.on_orphaned:
+                await told(run_id)
+        except Unavailable as error:
+            log.warning("orphan.not_announced", extra={"run_id": str(run_id), "error": str(error)})
+            return False
+        except Exception:
+            log.exception("orphan.not_announced", extra={"run_id": str(run_id)})
+            return False
         return True
 
     async def _was_orphaned(self, orphan: Orphan, history: History, asked: str | None) -> bool:
@@ -108,16 +123,6 @@ class Orphans:
         self._metrics.runs_orphaned.inc()
         log.warning("run.orphaned", extra={"run_id": str(orphan.run_id), "host": orphan.host})
         return any(_says_orphaned(event) for event in events)
-
-    async def _announce(self, run_id: RunId) -> bool:
-        """A listener that crashes is logged, here, and told again with the next scan."""
-        try:
-            for told in self.on_orphaned:
-                await told(run_id)
-        except Exception:
-            log.exception("orphan.not_announced", extra={"run_id": str(run_id)})
-            return False
-        return True
 
     async def _one_by_one(self, run_ids: Sequence[RunId]) -> dict[RunId, History]:
         found: dict[RunId, History] = {}

@@ -36,6 +36,9 @@ class Reconciler:
       there is a host that answers by being there, they may be its own.
 
     A `Queued` run in the queue is a worker's business, however old it is.
+
+    Everything is closed before anybody is told, for being told is to go on with a run, and that takes time:
+    the last of a thousand orphans should not look alive for as long as the others take to be continued.
     """
 
     def __init__(
@@ -57,33 +60,40 @@ class Reconciler:
         if self._presence.steady_s < self._settings.heartbeat_interval:
             log.info("reconciliation.waits", extra={"steady_s": round(self._presence.steady_s, 3)})
             return
-        await self._close_silent(term)
-        await self._close_unvouched(term, "unvouched")
-        await self._close_unvouched(term, "unvouched_waiting")
+        closed = await self._close_silent(term)
+        closed += await self._close_unvouched(term, "unvouched")
+        closed += await self._close_unvouched(term, "unvouched_waiting")
+        await self._announce(closed, term)
         await self._fetch("forget_hosts", max(_FORGET_HOSTS_S, self._settings.orphan_threshold))
 
-    async def _close_silent(self, term: Term) -> None:
+    async def _close_silent(self, term: Term) -> list[RunId]:
         [[began]] = await self._fetch("now")
         limit = self._settings.max_runs_per_scan
         claim_s = min(_CLAIM_S, self._settings.orphan_threshold)
+        closed: list[RunId] = []
         claimed: Sequence[asyncpg.Record] | None = None
         while term.lasts() and (claimed is None or len(claimed) == limit):
             claimed = await self._fetch(
                 "claim_silent", self._host, self._settings.orphan_threshold, claim_s, began, limit
             )
             found = [self._orphan(row["run_id"], row["host_id"], row["silent"]) for row in claimed]
-            await self._settle(found, await self._orphans.histories([orphan.run_id for orphan in found]))
+            closed += await self._close(
+                found, await self._orphans.histories([orphan.run_id for orphan in found])
+            )
+        return closed
 
-    async def _close_unvouched(self, term: Term, name: str) -> None:
+    async def _close_unvouched(self, term: Term, name: str) -> list[RunId]:
         limit, after = self._settings.max_runs_per_scan, _BEGINNING
+        closed: list[RunId] = []
         page: Sequence[asyncpg.Record] | None = None
         while term.lasts() and (page is None or len(page) == limit):
             page = await self._fetch(name, self._settings.orphan_threshold, *after, limit)
             if page:
                 after = (page[-1]["since"], page[-1]["run_id"])
-                await self._close_unanswered([RunId(row["run_id"]) for row in page])
+                closed += await self._close_unanswered([RunId(row["run_id"]) for row in page])
+        return closed
 
-    async def _close_unanswered(self, run_ids: Sequence[RunId]) -> None:
+    async def _close_unanswered(self, run_ids: Sequence[RunId]) -> list[RunId]:
         histories = await self._orphans.histories(run_ids)
         answering = await self._fetch("hosts_answering", self._settings.orphan_threshold)
         alive = {row["host_id"] for row in answering}
@@ -94,14 +104,17 @@ class Reconciler:
         }
         claimed = await self._fetch("claim_unvouched", self._host, list(lost), list(lost.values()))
         found = [self._orphan(row["run_id"], lost[row["run_id"]], silent=True) for row in claimed]
-        await self._settle(found, histories)
+        return await self._close(found, histories)
 
     def _orphan(self, run_id: UUID, host: str, silent: bool) -> Orphan:
         silent_for_s = self._settings.orphan_threshold if silent else None
         return Orphan(run_id=RunId(run_id), host=host, silent_for_s=silent_for_s)
 
-    async def _settle(self, found: Sequence[Orphan], histories: Mapping[RunId, History]) -> None:
-        """Close them together, so that they are committed together. What fails keeps its claim."""
+    async def _close(self, found: Sequence[Orphan], histories: Mapping[RunId, History]) -> list[RunId]:
+        """Close them together, so that they are committed together. Return those to be announced.
+
+        They keep their claims until then, and what fails keeps its own.
+        """
         readable = [orphan for orphan in found if orphan.run_id in histories]
         read = {orphan.run_id: histories[orphan.run_id] for orphan in readable}
         asked = await self._orphans.asked_to_stop(read) if read else {}
@@ -109,12 +122,25 @@ class Reconciler:
             *(self._orphans.close(one, read[one.run_id], asked.get(one.run_id)) for one in readable),
             return_exceptions=True,
         )
-        judged = zip(readable, outcomes, strict=True)
-        settled = [orphan.run_id for orphan, outcome in judged if outcome is True]
-        await self._fetch("settle_claims", settled, self._host)
+        judged = [(orphan.run_id, outcome) for orphan, outcome in zip(readable, outcomes, strict=True)]
+        await self._settle([run_id for run_id, outcome in judged if outcome is False])
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
+        return [run_id for run_id, outcome in judged if outcome is True]
+
+    async def _announce(self, closed: Sequence[RunId], term: Term) -> None:
+        """Page after page; whoever could not be told of one is told with the next scan."""
+        limit = self._settings.max_runs_per_scan
+        for start in range(0, len(closed), limit):
+            if not term.lasts():
+                return
+            page = closed[start : start + limit]
+            told = await asyncio.gather(*map(self._orphans.announce, page))
+            await self._settle([run_id for run_id, settled in zip(page, told, strict=True) if settled])
+
+    async def _settle(self, run_ids: Sequence[RunId]) -> None:
+        await self._fetch("settle_claims", run_ids, self._host)
 
     async def _fetch(self, name: str, *arguments: object) -> list[asyncpg.Record]:
         with translated():

@@ -13,6 +13,7 @@ import pytest
 from app.db.pool import connect
 from app.settings import RunReconciliationSettings
 from app.store.event_log import EventLog
+from app.supervision.drain import Draining
 from app.supervision.orphans import Orphan
 from domain import events as e
 from domain.agent import Link
@@ -277,12 +278,12 @@ async def test_of_two_with_the_same_stale_list_one_closes_and_the_other_does_not
     judges = [Judge(pool, log, host=f"judge-{number}") for number in range(2)]
     stale = [await judge.orphans.histories(runs) for judge in judges]
 
-    async def close_all(judge: Judge, number: int) -> None:
-        for run_id in runs:
-            orphan = Orphan(run_id=run_id, host=HOST, silent_for_s=300)
-            assert await judge.orphans.close(orphan, stale[number][run_id])
+    async def close_all(judge: Judge, number: int) -> int:
+        orphans = [Orphan(run_id=run_id, host=HOST, silent_for_s=300) for run_id in runs]
+        return sum([await judge.orphans.close(one, stale[number][one.run_id]) for one in orphans])
 
-    await asyncio.gather(*(close_all(judge, number) for number, judge in enumerate(judges)))
+    to_announce = await asyncio.gather(*(close_all(judge, number) for number, judge in enumerate(judges)))
+    assert sum(to_announce) == 10
     closed = [judge.count("tracon_runs_orphaned_total") for judge in judges]
     lost = [judge.count("tracon_reconciliation_conflicts_total") for judge in judges]
     assert (sum(closed), sum(lost)) == (10, 10)
@@ -295,7 +296,7 @@ async def test_an_owner_that_writes_after_all_keeps_its_run(log: EventLog, pool:
     judge = Judge(pool, log)
     history = (await judge.orphans.histories([run_id]))[run_id]
     await append(log, run_id, calling(1), after=len(OPENED))
-    assert await judge.orphans.close(Orphan(run_id=run_id, host=HOST, silent_for_s=300), history)
+    assert not await judge.orphans.close(Orphan(run_id=run_id, host=HOST, silent_for_s=300), history)
     assert await last_of(log, run_id) == calling(1)
     assert judge.count("tracon_reconciliation_conflicts_total") == 1
 
@@ -321,6 +322,44 @@ async def test_after_an_outage_the_others_get_their_turn_to_be_heard_of(
 
 class TestAnnouncing:
     """RECON, CONT: whoever continues runs is told of each at least once, however a scan ends."""
+
+    async def test_everything_is_closed_before_anybody_is_told_of_anything(
+        self, log: EventLog, pool: asyncpg.Pool
+    ) -> None:
+        """RECON-1: page after page; to go on with the first takes time that the last does not have."""
+        runs = await left_behind(log, pool, *[OPENED] * 5)
+        runs.append(await waiting(log, pool, QUEUED))
+        judge = Judge(pool, log, RunReconciliationSettings(enabled=True, max_runs_per_scan=2))
+        open_then = dict[RunId, int]()
+
+        async def listen(orphan: RunId) -> None:
+            ends = [isinstance(await last_of(log, run_id), e.RunFailed) for run_id in runs]
+            open_then[orphan] = ends.count(False)
+
+        judge.orphans.on_orphaned.append(listen)
+        await judge.scan()
+        assert open_then == dict.fromkeys(runs, 0)
+        assert await rows(pool) == 0
+
+    async def test_one_that_could_not_be_told_of_now_is_told_of_with_the_next_scan(
+        self, log: EventLog, pool: asyncpg.Pool, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """EVENT-8: that the store is away, or that this host leaves, is no crash."""
+        runs = await left_behind(log, pool, *[OPENED] * 3)
+        judge, told = Judge(pool, log), list[RunId]()
+
+        async def listen(orphan: RunId) -> None:
+            told.append(orphan)
+            if orphan == runs[0] and told.count(orphan) == 1:
+                raise Draining
+
+        judge.orphans.on_orphaned.append(listen)
+        await judge.scan()
+        assert [record.levelname for record in caplog.records if "announced" in record.message] == ["WARNING"]
+        assert await pool.fetchval("SELECT run_id FROM run_heartbeats") == runs[0]
+        await judge.scan()
+        assert sorted(told) == sorted([*runs, runs[0]])
+        assert await rows(pool) == 0
 
     async def test_a_listener_that_crashes_is_told_again_with_the_next_scan(
         self, log: EventLog, pool: asyncpg.Pool, caplog: pytest.LogCaptureFixture
