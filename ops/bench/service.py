@@ -52,7 +52,7 @@ def processes() -> Iterator[Processes]:
     """A service on an embedded Postgres in a temporary folder; everything ends with the block."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        with _running([sys.executable, "-m", "ops.bench.upstream"], Path(folder) / "upstream.log") as (
+        with running([sys.executable, "-m", "ops.bench.upstream"], Path(folder) / "upstream.log") as (
             _,
             upstream,
         ):
@@ -60,12 +60,12 @@ def processes() -> Iterator[Processes]:
             config.write_text(_SETTINGS.format(upstream=upstream))
             serve = [sys.executable, "-m", "app", "serve", "--config", str(config), "--port", "0"]
             options = ["--data-dir", f"{folder}/data", "--log-level", "warning"]
-            with _running(serve + options, Path(folder) / "service.log") as (service, url):
+            with running(serve + options, Path(folder) / "service.log") as (service, url):
                 yield Processes(url=url, upstream=upstream, pid=service.pid)
 
 
 @contextmanager
-def _running(command: list[str], errors: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(command: list[str], errors: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process and the URL that ends its first line."""
     with errors.open("w") as log:
         process = subprocess.Popen(
