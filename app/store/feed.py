@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import cast
 from weakref import WeakValueDictionary
 
+from app.store.beginnings import Beginnings
 from app.store.follower import Follower, Frame, LiveFrame
 from app.store.reader import Reader
 from domain.events import Event, Recorded
@@ -45,6 +46,7 @@ class Feed:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._channels: dict[StreamId, _Channel] = {}
+        self._beginnings = Beginnings()
         self._pens: WeakValueDictionary[StreamId, object] = WeakValueDictionary()
         self.followed = asyncio.Event()
         """Set while anybody follows anything."""
@@ -71,11 +73,11 @@ class Feed:
 
     def publish(self, recorded: list[Recorded[Event]]) -> None:
         """Committed events of any streams, each stream's in order. Never waits for a follower."""
-        if not self._channels:
-            return
         for stream_id, group in groupby(recorded, lambda one: one.stream_id):
             if channel := self._channels.get(stream_id):
                 channel.offer(list(group))
+            else:
+                self._beginnings.keep(list(group))
 
     def publish_live(self, stream_id: StreamId, frame: LiveFrame) -> None:
         if channel := self._channels.get(stream_id):
@@ -118,11 +120,13 @@ class Feed:
 
     async def _catch_up(self, stream_id: StreamId, channel: _Channel, follower: Follower) -> list[Frame]:
         follower.behind = False  # from here on its buffer is filled again, so that nothing falls in between
-        page = await self._reader.read_stream_page(stream_id, follower.position, _PAGE)
-        recorded = page.events
+        recorded, pending = self._beginnings.take(stream_id, follower.position), False
+        if not recorded:
+            page = await self._reader.read_stream_page(stream_id, follower.position, _PAGE)
+            recorded, pending = page.events, page.pending
         if recorded:
             follower.position = recorded[-1].sequence
-            follower.behind = follower.behind or page.pending
+            follower.behind = follower.behind or pending
             if follower.position > channel.head:
                 channel.offer(recorded, source=follower)
         return list(recorded)
