@@ -35,6 +35,9 @@ class BreakerPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     failure_threshold: int = 5
     break_s: float = 30.0
+    probe_patience_s: float = 30.0
+    """How long a probe keeps the circuit to itself. A provider that takes calls and never answers must not be
+    able to shut everybody out through one of them."""
 
 
 class CircuitStatus(StrEnum):
@@ -49,8 +52,8 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     """Counted failures in a row, while closed."""
     opened_at: float | None = None
-    probing: bool = False
-    """Whether the one call that may try an open circuit is out."""
+    probing_since: float | None = None
+    """When the call that may try an open circuit went out. It is not back yet."""
     era: int = 0
     """Counts the openings and closings. Tickets of another era are stale."""
 
@@ -70,15 +73,20 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def admit(circuit: Circuit, policy: BreakerPolicy, now: float) -> Admitted | Rejected:
-    """Let a call through or not. A probe occupies the circuit until its ticket comes back."""
+    """Let a call through or not. A probe occupies the circuit until its ticket comes back, or is overdue.
+
+    What an overdue one comes to still counts: another may be out by then, and whoever is first decides.
+    """
     if circuit.opened_at is None:
         return Admitted(circuit=circuit, probe=False, era=circuit.era)
     wait_s = circuit.opened_at + policy.break_s - now
     if wait_s > 0:
         return Rejected(retry_after_s=wait_s)
-    if circuit.probing:
-        return Rejected(retry_after_s=PROBE_WAIT_S)
-    return Admitted(circuit=_with(circuit, probing=True), probe=True, era=circuit.era)
+    if circuit.probing_since is not None:
+        left_s = circuit.probing_since + policy.probe_patience_s - now
+        if left_s > 0:
+            return Rejected(retry_after_s=min(PROBE_WAIT_S, left_s))
+    return Admitted(circuit=_with(circuit, probing_since=now), probe=True, era=circuit.era)
 
 
 def succeeded(circuit: Circuit, ticket: Admitted) -> Circuit:
@@ -102,9 +110,8 @@ def failed(circuit: Circuit, ticket: Admitted, policy: BreakerPolicy, now: float
 
 def abandoned(circuit: Circuit, ticket: Admitted) -> Circuit:
     """The call said nothing about the provider: it was cancelled, or its failure does not count (BREAK-4)."""
-    if ticket.probe and ticket.era == circuit.era:
-        return _with(circuit, probing=False)
-    return circuit
+    is_out = ticket.era == circuit.era and circuit.probing_since == ticket.circuit.probing_since
+    return _with(circuit, probing_since=None) if ticket.probe and is_out else circuit
 
 
 def status_of(circuit: Circuit, policy: BreakerPolicy, now: float) -> CircuitStatus:

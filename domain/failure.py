@@ -166,6 +166,18 @@ def _of_status(status: int, retry_after_s: float | None, cap_s: float) -> Failur
     return FailureClass.INVALID
 
 
+def silence_until_deadline(waited_s: float, turn_s: float) -> CallFailure | None:
+    """What a call was that had nothing of its answer when its run's deadline came (CLASS-2).
+
+    The deadline is the only limit of the last link, so the silence is one like any other. But a call that had
+    only what others had left of the time says nothing: it counts if it had half of a turn's time, at least.
+    """
+    if waited_s < turn_s / 2:
+        return None
+    message = f"no content within {waited_s:.3g} s, when the run's time was over"
+    return CallFailure(kind=FailureKind.SILENT, message=message)
+
+
 BY_INTENT = frozenset({FailureClass.CONTENT_FILTERED, FailureClass.CANCELLED, FailureClass.INTERNAL})
 """These end an answer on purpose; whatever was delivered, the stream did not break."""
 

@@ -58,7 +58,9 @@ class Circuits:
     ) -> None:
         self._enabled = settings.enabled
         self._policy = BreakerPolicy(
-            failure_threshold=settings.failure_threshold, break_s=settings.break_duration
+            failure_threshold=settings.failure_threshold,
+            break_s=settings.break_duration,
+            probe_patience_s=settings.probe_patience,
         )
         self._metrics = metrics
         self._clock = clock

@@ -11,7 +11,7 @@ import msgspec
 from app.models.http import HttpSession, Post
 from app.models.http_errors import translated
 from app.models.patience import STOPPING, Patience, TimeLimits
-from app.models.port import ModelCallError
+from app.models.port import ModelCallError, StillSilent
 from app.models.wire_errors import failure_of_status
 from domain.failure import CallFailure, FailureKind
 
@@ -137,6 +137,10 @@ class Exchange:
         try:
             async with timer:
                 return await work
+        except asyncio.CancelledError as cancelled:
+            if self.patience.silent:
+                raise StillSilent from cancelled
+            raise
         except (aiohttp.ClientError, OSError) as error:
             failure = translated(error)
         # Raised out here, because an error of aiohttp holds the request, whose headers hold the key.

@@ -42,13 +42,18 @@ class Patience:
         """Some text was handed on."""
         self._tail_ends = math.inf
 
+    @property
+    def silent(self) -> bool:
+        """Whether nothing that matters has come yet."""
+        return not self.begun and self._tail_ends == math.inf
+
     def finish(self) -> None:
         """The finish reason was seen: nothing that matters can be missing."""
         self._tail_ends = min(self._tail_ends, self._now() + self._limits.tail_s)
 
     def until(self) -> float:
         """When the wait that begins now has been too long, on the loop's clock."""
-        if not self.begun and self._tail_ends == math.inf:
+        if self.silent:
             return min(self._call_ends, self._first_content_due)
         return min(self._call_ends, self._tail_ends, self._now() + self._limits.idle_s)
 

@@ -1,5 +1,6 @@
 """What the rest of the service asks of a model provider, whichever wire it speaks."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
@@ -49,8 +50,15 @@ class ModelCallError(Exception):
         self.failure = failure
 
 
+class StillSilent(asyncio.CancelledError):
+    """The call was cancelled, and until then nothing of an answer had come, not even reasoning."""
+
+
 class ModelAdapter(Protocol):
     """One configured provider. Every failure of a call is a ModelCallError; cancelling closes the connection.
+
+    A call that is cancelled before any of its answer has come ends with StillSilent: whoever knows why it was
+    cancelled decides whether that says something about the provider.
 
     An empty success (neither text nor tool calls) is a failure of kind EMPTY, and a filtered one of kind
     CONTENT_FILTER. An adapter never retries: that is the chain's business.

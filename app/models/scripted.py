@@ -8,7 +8,7 @@ import math
 from collections.abc import AsyncGenerator, Iterator, Mapping
 
 from app.models.patience import STOPPING, Patience, TimeLimits
-from app.models.port import ModelReply, ModelRequest, TextChunk
+from app.models.port import ModelReply, ModelRequest, StillSilent, TextChunk
 from app.models.replies import reply_of
 from app.models.scripted_plan import NO_SUCH_MODEL, Finish, plan, replies_in_turn, usage_of
 from app.models.scripted_settings import Behaviour, ScriptedModel
@@ -99,6 +99,10 @@ class Performance:
         try:
             async with asyncio.timeout(min(seconds, left_s)):
                 await self._closing.wait()
+        except asyncio.CancelledError as cancelled:
+            if self.patience.silent:
+                raise StillSilent from cancelled
+            raise
         except TimeoutError:
             if seconds > left_s:
                 raise self.patience.lost() from None

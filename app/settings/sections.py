@@ -129,6 +129,8 @@ class CircuitBreakerSettings(Section, frozen=True, kw_only=True):
     failure_threshold: Count = 5
     """Counted failures in a row that open a provider's circuit (BREAK-1)."""
     break_duration: PositiveSeconds = 30.0
+    probe_patience: PositiveSeconds = 30.0
+    """How long the one call that tries a half-open circuit keeps others out, if it does not end (BREAK-2)."""
 
 
 class ModelConcurrencySettings(Section, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from domain.errors import Unavailable
 from domain.failure import CallFailure, FailureClass, FailureKind, classify
 from tests.domain.strategies import call_failures
 
-POLICY = BreakerPolicy(failure_threshold=3, break_s=30.0)
+POLICY = BreakerPolicy(failure_threshold=3, break_s=30.0, probe_patience_s=20.0)
 
 
 def let_in(circuit: Circuit, now: float = 0.0) -> Admitted:
@@ -89,7 +89,7 @@ def test_after_the_break_one_probe_is_let_through_at_a_time() -> None:
     probe = let_in(OPEN, 130.0)
     assert probe.probe
     assert status_of(probe.circuit, POLICY, 130.0) is CircuitStatus.HALF_OPEN
-    assert admit(probe.circuit, POLICY, 500.0) == Rejected(retry_after_s=PROBE_WAIT_S)
+    assert admit(probe.circuit, POLICY, 149.0) == Rejected(retry_after_s=PROBE_WAIT_S)
 
 
 def test_a_probes_success_closes_it() -> None:
@@ -115,6 +115,43 @@ def test_a_cancelled_probe_says_nothing_and_frees_its_place() -> None:
     freed = abandoned(probe.circuit, probe)
     assert freed == OPEN
     assert let_in(freed, 130.0).probe
+
+
+def test_while_a_probe_is_out_all_others_are_told_to_come_back_soon() -> None:
+    """BREAK-2: it may end at any time, and at the latest when its patience is over."""
+    probe = let_in(OPEN, 130.0)
+    assert admit(probe.circuit, POLICY, 130.0) == Rejected(retry_after_s=PROBE_WAIT_S)
+    assert admit(probe.circuit, POLICY, 149.75) == Rejected(retry_after_s=0.25)
+
+
+def test_a_probe_that_hangs_does_not_shut_everybody_out() -> None:
+    """BREAK-2: overdue, it makes room for another, one at a time like the first."""
+    hanging = let_in(OPEN, 130.0)
+    second = let_in(hanging.circuit, 150.0)
+    assert second.probe
+    assert isinstance(admit(second.circuit, POLICY, 169.0), Rejected)
+
+
+@pytest.mark.parametrize("late", [True, False], ids=["the overdue one", "the other one"])
+def test_the_first_of_two_probes_to_end_decides(late: bool) -> None:
+    """BREAK-2: a slow provider is a healthy one, however late its answer is."""
+    hanging = let_in(OPEN, 130.0)
+    second = let_in(hanging.circuit, 150.0)
+    first, then = (hanging, second) if late else (second, hanging)
+    closed = succeeded(second.circuit, first)
+    assert status_of(closed, POLICY, 151.0) is CircuitStatus.CLOSED
+    assert failed(closed, then, POLICY, 152.0) == closed, "the later one is of the past"
+    opened = failed(second.circuit, first, POLICY, 151.0)
+    assert status_of(opened, POLICY, 151.0) is CircuitStatus.OPEN
+    assert succeeded(opened, then) == opened
+
+
+def test_an_overdue_probe_that_is_cancelled_does_not_free_the_place_of_another() -> None:
+    """BREAK-4: it frees its own, which is gone."""
+    hanging = let_in(OPEN, 130.0)
+    second = let_in(hanging.circuit, 150.0)
+    assert abandoned(second.circuit, hanging) == second.circuit
+    assert let_in(abandoned(second.circuit, second), 150.0).probe
 
 
 def test_a_cancelled_call_of_a_closed_circuit_changes_nothing() -> None:
@@ -188,7 +225,7 @@ class CircuitMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.out: list[Admitted] = []
 
-    @rule(seconds=st.sampled_from([0.0, 0.5, 10.0, 30.0, 31.0]))
+    @rule(seconds=st.sampled_from([0.0, 0.5, 10.0, 20.0, 30.0, 31.0]))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
@@ -219,15 +256,21 @@ class CircuitMachine(RuleBasedStateMachine):
             assert how == "well"
 
     @invariant()
-    def at_most_one_probe_is_out(self) -> None:
-        probes = [ticket for ticket in self.out if ticket.probe and ticket.era == self.circuit.era]
-        assert len(probes) == self.circuit.probing
+    def at_most_one_probe_is_out_that_is_not_overdue(self) -> None:
+        since = [
+            ticket.circuit.probing_since or 0.0
+            for ticket in self.out
+            if ticket.probe and ticket.era == self.circuit.era
+        ]
+        assert sum(self.now < began + POLICY.probe_patience_s for began in since) <= 1
+        assert self.circuit.probing_since in (None, max(since, default=None))
 
     @invariant()
     def a_place_is_never_lost(self) -> None:
-        """With no call out, the break over, somebody is let in."""
-        if not self.out:
-            assert isinstance(admit(self.circuit, POLICY, self.now + POLICY.break_s), Admitted)
+        """With the break over, somebody is let in, at once if no call is out, and however many hang."""
+        waits_s = [POLICY.break_s] if not self.out else []
+        for wait_s in (*waits_s, POLICY.break_s + POLICY.probe_patience_s):
+            assert isinstance(admit(self.circuit, POLICY, self.now + wait_s), Admitted)
 
     @invariant()
     def it_is_open_exactly_from_the_threshold_on(self) -> None:

@@ -1,5 +1,8 @@
 """What every adapter keeps to: the same fault is the same failure, whoever reports it (CLASS-1)."""
 
+import asyncio
+from collections.abc import Awaitable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import msgspec
@@ -8,7 +11,7 @@ import pytest
 from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.http import HttpSession
-from app.models.port import ModelAdapter
+from app.models.port import ModelAdapter, StillSilent
 from app.models.provider_settings import ModelSettings, ProviderSettings, ProviderType
 from app.models.scripted_settings import Behaviour, ScriptedCall, ScriptedError, ScriptedStatus
 from domain.failure import FailureClass
@@ -177,6 +180,46 @@ async def test_unstreamed_a_call_comes_to_the_same_whoever_makes_it(name: str, s
     case = CASES[name]
     request = asking(name, first_content_timeout_s=case.first_content_s)
     assert await completed(subject.facing(name), request) == subject.expects(case.whole or case.outcome)
+
+
+async def ended(call: Awaitable[object], ready: asyncio.Event) -> type[BaseException]:
+    """How the call ends when it is cancelled once it is ready for that."""
+
+    async def told() -> type[BaseException] | None:
+        try:
+            await call
+        except asyncio.CancelledError as cancelled:
+            return type(cancelled)
+        return None
+
+    telling = asyncio.create_task(told())
+    await ready.wait()
+    await asyncio.sleep(0)
+    telling.cancel()
+    kind = await telling
+    assert kind is not None, "the call came to its end"
+    return kind
+
+
+async def test_a_call_that_is_cancelled_before_anything_has_come_says_so(subject: Subject) -> None:
+    """CLASS-2: what it means is for those to say who know why it was cancelled."""
+    at_once = asyncio.Event()
+    at_once.set()
+    request = asking("silent", first_content_timeout_s=None)
+    assert await ended(streamed(subject.adapter, request), at_once) is StillSilent
+    assert await ended(completed(subject.adapter, request), at_once) is StillSilent
+
+
+async def test_a_call_that_is_cancelled_in_the_middle_of_its_answer_was_not_silent(subject: Subject) -> None:
+    """CLASS-2."""
+    heard = asyncio.Event()
+
+    async def listen() -> None:
+        async with aclosing(subject.adapter.stream(asking("stall-2"))) as parts:
+            async for _ in parts:
+                heard.set()
+
+    assert await ended(listen(), heard) is asyncio.CancelledError
 
 
 async def test_a_closed_adapter_makes_no_call(subject: Subject) -> None:

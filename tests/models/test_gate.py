@@ -11,9 +11,9 @@ from app.metrics import Metrics
 from app.models.accounts import Account
 from app.models.circuits import Circuits
 from app.models.classifiers import Classifiers
-from app.models.gate import CallFailed, Gate
+from app.models.gate import CallFailed, CallOverdue, Gate
 from app.models.places import Places
-from app.models.port import ModelCallError, ModelReply
+from app.models.port import ModelCallError, ModelReply, StillSilent
 from app.models.response_cache import ResponseCache
 from app.settings import CircuitBreakerSettings, ResponseCacheSettings
 from domain.breaker import CircuitStatus, ProviderUnavailable
@@ -25,6 +25,7 @@ from tests.models.clock import Clock
 P = Account("primary")
 REPLY = ModelReply(message=AssistantMessage(content="Hello."), finish=FinishReason.STOP)
 DOWN = CallFailure(kind=FailureKind.STATUS, status=503, message="down")
+SILENT = CallFailure(kind=FailureKind.SILENT, message="no content")
 REJECTED = CallFailure(kind=FailureKind.STATUS, status=400, message="no")
 
 
@@ -237,6 +238,22 @@ class TestProbe:
         assert await bench.call() is REPLY
         assert bench.places_in_use == 0
 
+    async def test_one_that_hangs_makes_room_for_another_and_may_still_answer(self, bench: Bench) -> None:
+        """BREAK-2: a provider that takes calls and never answers must not hold the circuit for ever."""
+        await bench.open()
+        bench.clock.pass_(30.0)
+        bench.provider.holds()
+        hanging = asyncio.create_task(bench.call())
+        await bench.provider.reached.wait()
+        bench.clock.pass_(29.0)
+        with pytest.raises(ProviderUnavailable):
+            bench.circuits.check(P)
+        bench.clock.pass_(1.0)
+        bench.circuits.check(P)
+        bench.provider.gate.set()
+        assert await hanging is REPLY
+        assert bench.status is CircuitStatus.CLOSED
+
     async def test_a_failed_one_opens_it_again(self, bench: Bench) -> None:
         await bench.open()
         bench.clock.pass_(30.0)
@@ -252,6 +269,44 @@ async def test_a_cancelled_call_counts_for_nothing(bench: Bench) -> None:
         await bench.call()
     assert bench.circuits.health(P).consecutive_failures == 1
     assert bench.places_in_use == 0
+
+
+class TestSilence:
+    """CLASS-2, BREAK-1: who cancels a silent call says what that silence was."""
+
+    async def end_in_silence(self, bench: Bench, told: CallFailure | None) -> asyncio.CancelledError:
+        bench.provider.outcome = StillSilent()
+        with pytest.raises(asyncio.CancelledError) as ended:
+            await bench.gate.call(P, bench.provider, overdue=lambda: told)
+        return ended.value
+
+    async def test_one_that_was_out_of_time_counts(self, bench: Bench) -> None:
+        for _ in range(2):
+            overdue = await self.end_in_silence(bench, SILENT)
+            assert isinstance(overdue, CallOverdue)
+            assert overdue.failure is SILENT
+            assert overdue.verdict.failure_class is FailureClass.UNAVAILABLE
+        assert bench.status is CircuitStatus.OPEN
+        assert bench.places_in_use == 0
+
+    async def test_one_whose_caller_left_does_not(self, bench: Bench) -> None:
+        for _ in range(3):
+            assert type(await self.end_in_silence(bench, None)) is asyncio.CancelledError
+        assert bench.circuits.health(P).consecutive_failures == 0
+
+    async def test_one_that_had_begun_to_answer_is_not_asked_about(self, bench: Bench) -> None:
+        bench.provider.outcome = asyncio.CancelledError()
+        for _ in range(3):
+            with pytest.raises(asyncio.CancelledError):
+                await bench.gate.call(P, bench.provider, overdue=lambda: SILENT)
+        assert bench.circuits.health(P).consecutive_failures == 0
+
+    async def test_a_silent_probe_that_was_out_of_time_opens_the_circuit_again(self, bench: Bench) -> None:
+        """BREAK-2."""
+        await bench.open()
+        bench.clock.pass_(30.0)
+        await self.end_in_silence(bench, SILENT)
+        assert bench.status is CircuitStatus.OPEN
 
 
 async def test_an_adapter_that_crashes_counts_for_nothing_and_is_not_hidden(bench: Bench) -> None:
