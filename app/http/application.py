@@ -21,6 +21,7 @@ from app.http.route import add_routes
 from app.http.routes import ROUTES
 from app.http.services import DESCRIPTION, SERVICES, STREAMS, Services
 from app.http.sse import OpenStreams
+from app.http.wire import Listener
 from app.settings import ServerSettings
 
 log = logging.getLogger(__name__)
@@ -74,8 +75,11 @@ def bind(server: ServerSettings) -> socket.socket:
 async def listen(application: web.Application, listener: socket.socket) -> AsyncIterator[str]:
     """Accept connections on a bound socket while the block lasts; its value is the URL."""
     # A handler whose client hangs up is cancelled at once: handlers only watch, runs belong to their actors.
-    runner = web.AppRunner(
+    services = application[SERVICES]
+    runner = Listener(
         application,
+        services.metrics,
+        head_timeout_s=services.server.head_timeout,
         handler_cancellation=True,
         access_log=None,
         shutdown_timeout=_SHUTDOWN_S,

@@ -1,5 +1,6 @@
 """What came in, as typed values: bodies, queries, ids. Everything wrong is refused by name, never a crash."""
 
+import asyncio
 import json
 import re
 from functools import cache
@@ -9,7 +10,16 @@ from uuid import UUID
 import msgspec
 from aiohttp import web
 
-from app.http.errors import BadBody, BadQuery, BodyTooLarge, FieldError, NoSuchRun, UnsupportedMediaType
+from app.http.errors import (
+    BadBody,
+    BadQuery,
+    BodyTimeout,
+    BodyTooLarge,
+    FieldError,
+    NoSuchRun,
+    UnsupportedMediaType,
+)
+from app.http.services import services_of
 from domain.ids import RunId
 from domain.strict_json import first_repeated
 
@@ -17,6 +27,7 @@ T = TypeVar("T")
 
 _AT = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)
 _FIELD = re.compile(r"field `([^`]*)`")
+_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
 _MAX_DEPTH = 64
 _MAX_SEQUENCE = 2**31 - 1
 
@@ -39,10 +50,16 @@ async def optional_body_of(request: web.Request, type_: type[T]) -> T:
 async def read_body(request: web.Request) -> bytes:
     """All of it, up to the limit; it can be read again. Raise a Refused."""
     limit = request.client_max_size
+    if request.headers.get("Content-Encoding", "").strip().lower() not in _ENCODINGS:
+        raise UnsupportedMediaType("Send the body as it is, or with Content-Encoding: gzip.")
     if request.content_length is not None and request.content_length > limit:
         raise BodyTooLarge(f"The body may have {limit} bytes; server.max_body_bytes raises the limit.")
+    timeout_s = services_of(request).server.body_timeout
     try:
-        return await request.read()
+        async with asyncio.timeout(timeout_s):
+            return await request.read()
+    except TimeoutError:
+        raise BodyTimeout(f"The body did not come within {timeout_s:g} s (server.body_timeout).") from None
     except web.RequestPayloadError:
         raise BadBody("The body is not encoded in the way that its headers say.") from None
 

@@ -97,8 +97,15 @@ class BodyTooLarge(Refused):
     code = "body_too_large"
 
 
+class BodyTimeout(Refused):
+    """Send the body faster, or raise server.body_timeout. Nothing was begun."""
+
+    status = 408
+    code = "body_timeout"
+
+
 class UnsupportedMediaType(Refused):
-    """Say `Content-Type: application/json`, and send that."""
+    """Say `Content-Type: application/json`, and send that, as it is or with `Content-Encoding: gzip`."""
 
     status = 415
     code = "unsupported_media_type"

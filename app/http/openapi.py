@@ -21,6 +21,7 @@ _ABOUT = (
     "stable and for machines."
 )
 _ALWAYS = (400, 500)
+_OF_BODIES = (408, 413, 415)
 _GUARDED = (401, 403, 429, 503)
 """Also of every route that wants a key."""
 _STREAM = (
@@ -144,9 +145,11 @@ def _responses(route: Route, schemas: _Schemas) -> Schema:
         error = {JSON: {"schema": schemas.of(ApiErrorBody)}}
     else:
         error = {PROBLEM: {"schema": schemas.of(Problem)}}
+    guarded = _GUARDED if route.scope else ()
+    of_body = _OF_BODIES if route.body else ()
     told = {
         str(status): {"description": HTTPStatus(status).phrase, "content": error}
-        for status in sorted({*_ALWAYS, *(_GUARDED if route.scope else ()), *route.errors})
+        for status in sorted({*_ALWAYS, *guarded, *of_body, *route.errors})
     }
     answers = {str(route.status): {"description": _description(route), "content": _content(route, schemas)}}
     if route.later is not None:

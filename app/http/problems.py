@@ -103,23 +103,26 @@ def _of_aiohttp(error: web.HTTPException) -> Problem:
         case web.HTTPMethodNotAllowed():
             allowed = ", ".join(sorted(error.allowed_methods))
             return problem(405, "method_not_allowed", f"This path answers {allowed}.")
+        case web.HTTPExpectationFailed():
+            return problem(417, "expectation_failed", "The only expectation that is met is 100-continue.")
         case web.HTTPRequestEntityTooLarge():
             return problem(413, "body_too_large", "The body is longer than server.max_body_bytes allows.")
         case _:
             return problem(error.status, "http_error", error.reason)
 
 
+def encoded(told: Problem) -> bytes:
+    """The problem as it is sent: with an error object for clients of OpenAI's API."""
+    return msgspec.json.encode(msgspec.structs.replace(told, error=error_of(told)))
+
+
 def response_of(told: Problem, request: web.Request) -> web.Response:
     """The problem as an answer to this request."""
-    told = msgspec.structs.replace(
-        told, instance=request.path, request_id=request.get(REQUEST_ID), error=error_of(told)
-    )
+    told = msgspec.structs.replace(told, instance=request.path, request_id=request.get(REQUEST_ID))
     headers = {}
     if told.retry_after_s is not msgspec.UNSET:
         headers["Retry-After"] = str(retry_after(told.retry_after_s))
-    return web.Response(
-        body=msgspec.json.encode(told), status=told.status, content_type=MEDIA_TYPE, headers=headers
-    )
+    return web.Response(body=encoded(told), status=told.status, content_type=MEDIA_TYPE, headers=headers)
 
 
 def error_of(told: Problem) -> ApiError:

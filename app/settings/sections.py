@@ -36,6 +36,10 @@ class ServerSettings(Section, frozen=True, kw_only=True):
     """What every path of the service starts with."""
     max_body_bytes: Count = 1_048_576
     """Longer request bodies are refused."""
+    head_timeout: PositiveSeconds = 30.0
+    """How long a new connection may take to ask for something."""
+    body_timeout: PositiveSeconds = 30.0
+    """How long a request's body may take to come, from when it is read."""
     sse_keepalive: PositiveSeconds = 15.0
     """How long an event stream may be silent before a comment keeps it open."""
 
@@ -190,6 +194,15 @@ class RunContinuationSettings(Section, frozen=True, kw_only=True):
     max_attempts: Count = 1
 
 
+class ApprovalsSettings(Section, frozen=True, kw_only=True):
+    """Tool calls that a person has to approve of (TOOL-2)."""
+
+    expires_after: AnySeconds = 7 * 86400.0
+    """After that time an approval cannot be given any more. Zero or less: whenever somebody comes to it."""
+    expiry_interval: PositiveSeconds = 60.0
+    """How often to look for those that have expired."""
+
+
 class WorkflowSettings(Section, frozen=True, kw_only=True):
     max_super_steps: Count = 100
     max_concurrent_runs: Count = 4
@@ -214,6 +227,11 @@ class AgentGraphSettings(Section, frozen=True, kw_only=True):
     max_total_cost: Decimal | None = None
     max_total_runs: int = 25
     max_duration: AnySeconds | None = None
+    """How long its runs may execute, one beside the other: nothing new begins after that."""
+
+    def __post_init__(self) -> None:
+        if self.max_total_cost is not None and not self.max_total_cost.is_finite():
+            raise BrokenRelation("max_total_cost", f"{self.max_total_cost} is not an amount")
 
 
 class LaneSettings(Section, frozen=True, kw_only=True):

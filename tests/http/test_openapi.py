@@ -55,6 +55,12 @@ def test_a_submission_is_described_by_its_types() -> None:
     assert body["additionalProperties"] is False
 
 
+def test_whatever_takes_a_body_may_wait_for_it_in_vain() -> None:
+    for route in ROUTES:
+        told = operation(route.method.lower(), "/tracon" + route.path)["responses"]
+        assert (route.body is None) or {"408", "413", "415"} <= set(told), route.path
+
+
 def test_a_submission_that_nobody_waits_for_has_its_own_answer() -> None:
     """JOB-1"""
     start = operation("post", "/tracon/api/agents/{name}/run")
