@@ -223,6 +223,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             last_used=last_used,
             idempotency_settings=settings.idempotency,
             auth=settings.auth,
+            cancellation=settings.cancellation,
             rate_limit=settings.rate_limit,
             server=settings.server,
             recording=settings.recording,

@@ -122,6 +122,11 @@ class CancelBody(Body, frozen=True, kw_only=True):
     """Recorded with the run."""
 
 
+class CancelQuery(Body, frozen=True, kw_only=True):
+    wait: bool = False
+    """Answer when the run has ended, with what the cancel came upon. It may take `cancellation.wait_timeout`."""
+
+
 class CreateKeyBody(Body, frozen=True, kw_only=True):
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH)]
     """What the key is for, in the words of whoever makes it."""

@@ -79,7 +79,7 @@ class _Schemas:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         answers = [route.answer for route in routes if isinstance(route.answer, type)]
-        answers += [route.later for route in routes if route.later is not None]
+        answers += [type_ for route in routes for type_ in (route.later, route.accepted) if type_ is not None]
         bodies = [route.body for route in routes if route.body is not None]
         types = dict.fromkeys([*answers, *bodies, Problem, ApiErrorBody, FrameView])
         references, self.components = msgspec.json.schema_components(
@@ -152,10 +152,10 @@ def _responses(route: Route, schemas: _Schemas) -> Schema:
         for status in sorted({*_ALWAYS, *guarded, *of_body, *route.errors})
     }
     answers = {str(route.status): {"description": _description(route), "content": _content(route, schemas)}}
-    if route.later is not None:
+    if later := route.later or route.accepted:
         answers["202"] = {
             "description": HTTPStatus.ACCEPTED.phrase,
-            "content": {JSON: {"schema": schemas.of(route.later)}},
+            "content": {JSON: {"schema": schemas.of(later)}},
         }
     return {**answers, **told}
 

@@ -36,6 +36,8 @@ class Route:
     """Whether it takes an Idempotency-Key (IDEM-1)."""
     later: type | None = None
     """The type of its 202, for clients that prefer not to wait."""
+    accepted: type | None = None
+    """The type of its 202, where what was asked for takes longer than it waits."""
     streams: bool = False
     """Whether it can also answer as an event stream."""
     about_stream: str = ""

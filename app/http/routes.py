@@ -5,6 +5,7 @@ from app.http.api_keys import KeyList, NewKey, create_key, list_keys, revoke_key
 from app.http.batches import create_batch, get_batch
 from app.http.bodies import (
     CancelBody,
+    CancelQuery,
     CompleteKeyBody,
     CreateKeyBody,
     EventsQuery,
@@ -14,6 +15,7 @@ from app.http.bodies import (
     StartRunBody,
     StatsQuery,
 )
+from app.http.cancelling import CancelAccepted, CancelReceipt, cancel_run
 from app.http.events import EventList, list_events
 from app.http.host import Health, Meta, get_meta, get_metrics, get_openapi, is_live, is_ready
 from app.http.idempotency_keys import KeyDecided, complete_key, list_idempotency_keys, release_key
@@ -27,10 +29,8 @@ from app.http.route import Route, delete, get, post, put
 from app.http.run_bodies import ReplayBody, ResolveBody, ToolsQuery
 from app.http.run_tools import Resolution, list_calls, resolve_call
 from app.http.runs import (
-    CancelAccepted,
     RunInput,
     ToolCallList,
-    cancel_run,
     get_input,
     get_run,
     list_runs,
@@ -92,8 +92,9 @@ ROUTES: tuple[Route, ...] = (
          scope=RUN, body=ReplayBody, body_required=False, errors=(404, 413, 415, 503)),
     get("/api/runs/{id}/compare/{other}", compare_runs, "Two runs side by side", Comparison, scope=READ,
         errors=(404, 503)),
-    post("/api/runs/{id}/cancel", cancel_run, "Ask a live run to stop", CancelAccepted, status=202, scope=RUN,
-         body=CancelBody, body_required=False, errors=(404, 409, 413, 415, 503)),
+    post("/api/runs/{id}/cancel", cancel_run, "Ask a live run to stop, and wait for its end if wanted",
+         CancelReceipt, accepted=CancelAccepted, scope=RUN, query=CancelQuery, body=CancelBody,
+         body_required=False, errors=(404, 409, 413, 415, 503)),
 
     *OPENAI_ROUTES,
 

@@ -1,12 +1,12 @@
-"""Runs: the list, one of them, what went into it, which tools it called, and cancelling it."""
+"""Runs: the list, one of them, what went into it, which tools it called."""
 
 from typing import Any
 
 import msgspec
 from aiohttp import web
 
-from app.http.bodies import CancelBody, NoQuery, RunsQuery
-from app.http.decoding import optional_body_of, query_of, run_id_of
+from app.http.bodies import NoQuery, RunsQuery
+from app.http.decoding import query_of, run_id_of
 from app.http.events import name_run
 from app.http.replies import reply
 from app.http.run_tools import displayed
@@ -47,12 +47,6 @@ class ToolCallList(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: tuple[ToolCallRecord, ...]
 
 
-class CancelAccepted(msgspec.Struct, frozen=True, kw_only=True):
-    """The request has reached the run's owner. The run has stopped when its stream says so."""
-
-    run_id: RunId
-
-
 async def list_runs(request: web.Request) -> web.Response:
     wanted, services = query_of(request, RunsQuery), services_of(request)
     return reply(
@@ -83,15 +77,6 @@ async def list_tool_calls(request: web.Request) -> web.Response:
     history, limit = await _history(request), services_of(request).recording.display_limit
     calls = tuple(displayed(call, limit) for call in tool_calls_of(history))
     return reply(ToolCallList(run_id=run_id_of(request), tool_calls=calls))
-
-
-async def cancel_run(request: web.Request) -> web.Response:
-    """202 says that the owner was told, not that the run has stopped (CANCEL-1)."""
-    query_of(request, NoQuery)
-    run_id = name_run(request, run_id_of(request))
-    body = await optional_body_of(request, CancelBody)
-    await services_of(request).runs.cancel(tenant_of(request), run_id, body.reason)
-    return reply(CancelAccepted(run_id=run_id), status=202)
 
 
 async def _history(request: web.Request) -> list[Recorded[RunEvent]]:

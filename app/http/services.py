@@ -27,6 +27,7 @@ from app.registry import Catalog
 from app.settings import (
     AsyncRunSettings,
     AuthSettings,
+    CancellationSettings,
     IdempotencySettings,
     RateLimitSettings,
     RecordingSettings,
@@ -82,6 +83,7 @@ class Services:
     last_used: LastUsed
     idempotency_settings: IdempotencySettings
     auth: AuthSettings
+    cancellation: CancellationSettings
     rate_limit: RateLimitSettings
     server: ServerSettings
     recording: RecordingSettings

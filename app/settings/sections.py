@@ -109,6 +109,8 @@ class CancellationSettings(Section, frozen=True, kw_only=True):
     """How long a cancelled tool body may take to stop before it is left behind (CANCEL-3)."""
     scope: Literal["cluster", "process"] = "cluster"
     """Whether a cancel reaches runs that live on other hosts."""
+    wait_timeout: Seconds = 30.0
+    """How long a client that cancels with `wait` is kept waiting for the run's end."""
 
 
 class ChainSettings(Section, frozen=True, kw_only=True):

@@ -29,13 +29,22 @@ class Gate:
     def __init__(self) -> None:
         self.reached = asyncio.Event()
         self.let_go = asyncio.Event()
+        self.is_deaf = False
+        """Whether it goes on waiting when it is told to stop."""
 
     def as_tool(self) -> Any:
         @tool(name="gate", effect="read")
         async def gate() -> str:
             """Wait for the test."""
             self.reached.set()
-            await self.let_go.wait()
+            waiting = asyncio.ensure_future(self.let_go.wait())
+            while not waiting.done():
+                try:
+                    await asyncio.shield(waiting)
+                except asyncio.CancelledError:
+                    if not self.is_deaf:
+                        waiting.cancel()
+                        raise
             return "through"
 
         return gate
