@@ -1,6 +1,9 @@
-"""What the authors of tools and agents import. Everything here is kept stable; nothing else is promised."""
+"""What the authors of tools, agents and workflows import. It is kept stable; nothing else is promised."""
 
 from app.agents import Agent
+from app.functions.context import Done, Handoff, Transient, WorkflowContext
+from app.functions.function import workflow_function
+from app.functions.workflow import Workflow
 from app.models.classifiers import classifier
 from app.tools.context import ToolContext
 from app.tools.tool import tool
@@ -10,10 +13,16 @@ from domain.failure import CallFailure, FailureClass, FailureKind
 __all__ = [
     "Agent",
     "CallFailure",
+    "Done",
     "FailureClass",
     "FailureKind",
+    "Handoff",
     "ToolContext",
     "ToolEffect",
+    "Transient",
+    "Workflow",
+    "WorkflowContext",
     "classifier",
     "tool",
+    "workflow_function",
 ]

@@ -12,11 +12,14 @@ from types import ModuleType
 from typing import TypeVar
 
 from app.agents import Agent
+from app.functions.function import WorkflowFunction
+from app.functions.workflow import Workflow
 from app.models.classifiers import Classifier
 from app.settings.errors import Problem, SettingsError
 from app.tools.tool import Tool
 from domain.agent import AgentDefinition
 from domain.errors import TraconError
+from domain.workflow_definition import WorkflowDefinition
 
 T = TypeVar("T")
 _NOT_THEIRS = {Path(__file__), Path(importlib.__file__)}
@@ -29,6 +32,8 @@ class AppDefinitions:
     tools: tuple[Tool, ...] = ()
     agents: tuple[AgentDefinition, ...] = ()
     classifiers: tuple[Classifier, ...] = ()
+    functions: tuple[WorkflowFunction, ...] = ()
+    workflows: tuple[WorkflowDefinition, ...] = ()
     source: str = "application"
 
 
@@ -51,15 +56,23 @@ def load_app(target: str | None) -> AppDefinitions:
 def _searched(module: ModuleType, target: str) -> AppDefinitions:
     found = list(_flat(vars(module).values()))
     tools = [thing for thing in found if isinstance(thing, Tool)]
+    workflows = [thing for thing in found if isinstance(thing, Workflow)]
+    found += [thing for workflow in workflows for thing in (*workflow.agents, *workflow.functions)]
     agents = list(_with_those_they_call(thing for thing in found if isinstance(thing, Agent)))
     definitions = [thing for thing in found if isinstance(thing, AgentDefinition)]
     tools += [tool for agent in agents for tool in agent.tools]
     definitions += [agent.definition for agent in agents]
     classifiers = [thing for thing in found if isinstance(thing, Classifier)]
-    if not (tools or definitions or classifiers):
-        raise _refused(target, "has no tool, agent or classifier at its top level")
+    functions = [thing for thing in found if isinstance(thing, WorkflowFunction)]
+    if not (tools or definitions or classifiers or functions or workflows):
+        raise _refused(target, "has no tool, agent, classifier or workflow at its top level")
     return AppDefinitions(
-        tools=_once(tools), agents=_once(definitions), classifiers=_once(classifiers), source=target
+        tools=_once(tools),
+        agents=_once(definitions),
+        classifiers=_once(classifiers),
+        functions=_once(functions),
+        workflows=tuple(workflow.definition for workflow in _once(workflows)),
+        source=target,
     )
 
 

@@ -11,12 +11,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from app.assembly.approvals import approvals_of
 from app.assembly.calls import gate_of, time_limits_of
 from app.assembly.stores import event_log_at, open_database
 from app.assembly.submissions import at_work, idempotency_of, worker_of
 from app.assembly.supervision import duties_of, session_turns_of, workbench_of
+from app.assembly.workflows import workflows_of
 from app.db.migrate import migrate
-from app.db.pool import closing_pool, connect, database_time
+from app.db.pool import closing_pool, connect, database_time, server_version
 from app.http.application import bind, build_application, listen
 from app.http.in_flight import IN_FLIGHT, InFlight
 from app.http.services import About, Services
@@ -55,6 +57,8 @@ from app.supervision.run_service import RunService
 from app.supervision.runs import Runs
 from app.supervision.supervisor import Supervisor
 from app.supervision.workbench import Workbench
+from app.workflow_catalog import WorkflowCatalog
+from app.workflows.queued_runs import QueuedRuns
 from domain.ids import RunId
 from projections.views import Views
 
@@ -120,6 +124,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
     """A serving host. What cannot work is refused before anything is started: settings, keys, the port."""
     settings = options.settings
     catalog = Catalog.build(settings, options.app)
+    workflow_catalog = WorkflowCatalog.build(settings, options.app, catalog)
     triggers = triggers_of(settings.triggers)
     http = HttpSession(time_limits_of(settings))
     accounts = accounts_of(settings.providers, http)
@@ -141,7 +146,9 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         stack.push_async_callback(_cancelled, projecting)
         leasing = None
         if options.worker:
-            queue = JobQueue(pool, host_id, tuple(agent.name for agent in catalog.agents()))
+            names = [agent.name for agent in catalog.agents()]
+            names += [workflow.name for workflow in workflow_catalog.workflows()]
+            queue = JobQueue(pool, host_id, tuple(names))
             silence_s = settings.run_reconciliation.orphan_threshold
             leasing = await stack.enter_async_context(
                 open_leases(queue, lambda: connect(dsn), settings.async_run, silence_s=silence_s)
@@ -171,19 +178,23 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         orphans.on_orphaned.append(continuer.consider)
         resolutions = Resolutions(runs, continuer)
         replays = Replays(event_log, runs, continuer, opener, catalog, drain)
+        approvals = approvals_of(settings, pool, event_log, runs, duties)
         run_service = RunService(
             catalog=catalog,
             bench=bench,
             runs=runs,
             roster=roster,
             opener=opener,
+            approvals=approvals,
             cancels=cancels,
             closing=closing,
             drain=drain,
         )
-        worker = (
-            None if leasing is None else worker_of(leasing, run_service, event_log, drain, settings, metrics)
+        workflows = workflows_of(
+            settings, workflow_catalog, bench, children, roster, runs, drain, opener.refuse, metrics
         )
+        queued = QueuedRuns(run_service, workflows)
+        worker = None if leasing is None else worker_of(leasing, queued, event_log, drain, settings, metrics)
         idempotency, decisions = idempotency_of(settings, pool, event_log, runs, roster, duties, metrics)
         stack.push_async_callback(idempotency.close)
         schedules = Schedules(
@@ -195,8 +206,10 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         stack.push_async_callback(_cancelled, noting)
         services = Services(
             runs=run_service,
+            workflows=workflows,
             resolutions=resolutions,
             replays=replays,
+            approvals=approvals,
             drain=drain,
             log=event_log,
             pool=pool,
@@ -230,7 +243,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             about=About(
                 version=version("tracon"),
                 host_id=bench.host,
-                postgres=await pool.fetchval("SHOW server_version"),
+                postgres=await server_version(pool),
                 profile=settings.profile,
             ),
         )

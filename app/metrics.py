@@ -4,9 +4,19 @@ from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
-from domain.events import Event, Recorded, RunCancelled, RunCompleted, RunFailed, RunStarted
+from domain.events import (
+    ApprovalDecided,
+    ApprovalEvent,
+    ApprovalExpired,
+    ApprovalRequested,
+    ApprovalWithdrawn,
+    Event,
+    Recorded,
+    RunEnd,
+    RunStarted,
+)
 from domain.messages import Usage
-from domain.run import RunStatus
+from domain.run import status_after
 
 _HTTP_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _CALL_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -22,7 +32,7 @@ class Metrics:
     |---|---|
     | `route` | the path templates of the API, and `unmatched` |
     | `method`, `status` | HTTP methods that are served, and `OTHER`; status codes that were answered |
-    | `status` (runs) | `Completed`, `Failed`, `Cancelled` |
+    | `status` (runs) | `Completed`, `Failed`, `Cancelled`, `AwaitingApproval`, `AwaitingInput` |
     | `agent`, `provider`, `model`, `tool` | names from the settings file and from code |
     | `outcome` (model calls) | `replied`, or the failure class |
     | `outcome` (tool calls) | `returned`, or the kind of failure, or `left_behind` |
@@ -30,8 +40,10 @@ class Metrics:
     | `outcome` (idempotent requests) | `executed`, `replayed`, `in_progress`, `reused` |
     | `direction` | `input`, `output`, `cached_input`, `reasoning` |
     | `lane` | lanes of the settings |
-    | `outcome` (cancels) | `queued`, `here`, `elsewhere`, `already_ended`, `owner_gone`, `not_here` |
+    | `outcome` (cancels) | `queued`, `here`, `elsewhere`, `withdrawn`, `already_ended`, |
+    | | `owner_gone`, `not_here` |
     | `outcome` (duties) | `done`, `postponed`, `failed` |
+    | `outcome` (approvals) | `requested`, `approved`, `rejected` (some call), `expired`, `withdrawn` |
     | `duty`, `lease` | names of periodic duties and of leases |
     | `outcome` (schedule firings) | `fired`, `skipped`, `beaten` |
     | `trigger` | names of triggers in the settings |
@@ -49,23 +61,35 @@ class Metrics:
         self._describe_gate()
         self._describe_store()
         self._describe_jobs()
+        self._describe_workflows()
         self._describe_host_life()
         self._describe_fleet()
+        self._describe_approvals()
 
     def count_runs(self, committed: Iterable[Recorded[Event]]) -> None:
         """What these facts say of runs' beginnings and ends."""
         for recorded in committed:
             match recorded.event:
                 case RunStarted(definition=definition):
-                    self.runs_started.labels(definition.name).inc()
-                case RunCompleted():
-                    self.runs_ended.labels(RunStatus.COMPLETED).inc()
-                case RunFailed():
-                    self.runs_ended.labels(RunStatus.FAILED).inc()
-                case RunCancelled():
-                    self.runs_ended.labels(RunStatus.CANCELLED).inc()
+                    self.runs_started.labels(definition.name if definition else "workflow").inc()
+                case end if isinstance(end, RunEnd):
+                    self.runs_ended.labels(status_after(end)).inc()
+                case said if isinstance(said, ApprovalEvent):
+                    self._count_approval(said)
                 case _:
                     pass  # everything else is counted where it happens, if at all
+
+    def _count_approval(self, said: ApprovalEvent) -> None:
+        match said:
+            case ApprovalRequested():
+                self.approvals.labels("requested").inc()
+            case ApprovalDecided(decisions=decisions):
+                of_all = all(decision.approved for decision in decisions.values())
+                self.approvals.labels("approved" if of_all else "rejected").inc()
+            case ApprovalExpired():
+                self.approvals.labels("expired").inc()
+            case ApprovalWithdrawn():
+                self.approvals.labels("withdrawn").inc()
 
     def count_reply(self, provider: str, model: str, usage: Usage) -> None:
         """A call that came back, and what it used."""
@@ -203,6 +227,12 @@ class Metrics:
             ["primary", "fallback"],
             registry=self.registry,
         )
+        self.budget_refusals = Counter(
+            "tracon_budget_refusals_total",
+            "Model turns, tool calls, nodes and child runs that a limit of their tree kept from starting.",
+            ["limit"],  # depth | total_runs | total_tokens | total_cost | duration
+            registry=self.registry,
+        )
         self.model_retries = Counter(
             "tracon_model_retries_total",
             "Calls made once more to the same link after a failure.",
@@ -301,6 +331,22 @@ class Metrics:
             registry=self.registry,
         )
 
+    def _describe_workflows(self) -> None:
+        self.workflows_waiting = Gauge(
+            "tracon_workflows_waiting",
+            "Workflow runs of this host that wait for one of workflows.max_concurrent_runs places.",
+            registry=self.registry,
+        )
+        self.super_steps = Counter(
+            "tracon_workflow_super_steps_total", "Super-steps that were finished.", registry=self.registry
+        )
+        self.workflow_nodes = Counter(
+            "tracon_workflow_nodes_total",
+            "Attempts of workflow nodes, by what they do and what came of it.",
+            ["kind", "outcome"],  # agent, function; completed, failed, retried, refused
+            registry=self.registry,
+        )
+
     def _describe_host_life(self) -> None:
         self.heartbeat_failures = Counter(
             "tracon_heartbeat_failures_total",
@@ -354,6 +400,19 @@ class Metrics:
         self.reconciliation_conflicts = Counter(
             "tracon_reconciliation_conflicts_total",
             "Runs that turned out to be alive, or to be closed by somebody else, when this host closed them.",
+            registry=self.registry,
+        )
+
+    def _describe_approvals(self) -> None:
+        self.approvals = Counter(
+            "tracon_approvals_total",
+            "What became of approvals, where this host recorded it.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.approvals_waiting = Gauge(
+            "tracon_approvals_waiting",
+            "Approvals that wait for a person's decision, of all tenants and hosts.",
             registry=self.registry,
         )
 

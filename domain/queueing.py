@@ -16,6 +16,10 @@ Priority = Annotated[int, msgspec.Meta(ge=-1000, le=1000)]
 """Within a lane the higher one goes first; of equals, the older."""
 
 Attempts = Annotated[int, msgspec.Meta(ge=1, le=100)]
+"""What a submission may ask for."""
+
+MOST_ATTEMPTS = 102
+"""A workflow's job has two more than `workflows.max_resume_attempts`, which is at most 100 (WF-4)."""
 
 
 class BatchItem(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="batch"):
@@ -47,7 +51,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     lane: Name = DEFAULT_LANE
     priority: Priority = 0
-    max_attempts: Attempts = 1
+    max_attempts: Annotated[int, msgspec.Meta(ge=1, le=MOST_ATTEMPTS)] = 1
     """How many workers may have the job before it is given up (JOB-1)."""
     source: Source | None = None
     """What it belongs to, where it is not a submission of its own."""

@@ -27,6 +27,7 @@ class OpenStep(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...]
     attempts: dict[str, int] = {}
     """How often each node was invoked."""
+    call_keys: dict[str, str] = {}
     outputs: tuple[w.NodeOutput, ...] = ()
     asked: tuple[InputRequest, ...] = ()
     failed: dict[str, RunError] = {}
@@ -77,8 +78,9 @@ def evolve(workflow: WorkflowRun, event: w.WorkflowEvent, sequence: int) -> Work
             return _completed(workflow, event, sequence)
         case _ if step is None:
             return workflow  # decide lets nothing of this happen outside of a super-step
-        case w.NodeInvoked(node=node, attempt=attempt):
-            return _with(workflow, open_step=_with(step, attempts={**step.attempts, node: attempt}))
+        case w.NodeInvoked(node=node, attempt=attempt, call_key=key):
+            attempts, keys = {**step.attempts, node: attempt}, {**step.call_keys, node: key}
+            return _with(workflow, open_step=_with(step, attempts=attempts, call_keys=keys))
         case w.NodeCompleted(output=output):
             return _with(workflow, open_step=_with(step, outputs=(*step.outputs, output)))
         case w.NodeFailed():

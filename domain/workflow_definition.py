@@ -106,7 +106,7 @@ Flaw = tuple[str, str]
 
 def flaws_in(definition: WorkflowDefinition) -> list[Flaw]:
     """Everything that is wrong with the definition in itself: nothing is looked up here."""
-    placed = dict(_placed(definition))
+    placed = dict(placed_nodes(definition))
     return [
         *_flaws_of_kind(definition),
         *_flaws_of_names(definition, placed),
@@ -115,7 +115,7 @@ def flaws_in(definition: WorkflowDefinition) -> list[Flaw]:
     ]
 
 
-def _placed(definition: WorkflowDefinition) -> Iterator[tuple[str, WorkflowNode]]:
+def placed_nodes(definition: WorkflowDefinition) -> Iterator[tuple[str, WorkflowNode]]:
     """Every node that does something, by its key."""
     for number, stage in enumerate(definition.nodes):
         if stage.together:

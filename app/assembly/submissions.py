@@ -21,15 +21,15 @@ from app.store.event_log import EventLog
 from app.supervision.drain import Drain
 from app.supervision.duties import Duties, Duty
 from app.supervision.roster import Roster
-from app.supervision.run_service import RunService
 from app.supervision.runs import Runs
+from app.workflows.queued_runs import QueuedRuns
 from domain.ids import RunId
 from projections.jobs import CHANNEL as JOBS
 
 
 def worker_of(
     leasing: Leasing,
-    run_service: RunService,
+    runs: QueuedRuns,
     event_log: EventLog,
     drain: Drain,
     settings: Settings,
@@ -38,7 +38,7 @@ def worker_of(
     """The worker that takes queued runs until the host drains."""
     worker = Worker(
         leasing,
-        run_service,
+        runs,
         partial(event_log.bell_of, JOBS, ""),
         may_lease=lambda: not drain.begun.is_set(),
         settings=settings.async_run,

@@ -13,6 +13,7 @@ from app.models.http import HttpSession
 from app.registry import Catalog, load_app
 from app.settings.profiles import Profile
 from app.settings.whole import Settings
+from app.workflow_catalog import WorkflowCatalog
 
 
 @click.command("check-config")
@@ -22,9 +23,12 @@ from app.settings.whole import Settings
 def check_config(config: Path | None, app_source: str | None, profile: Profile | None) -> None:
     """Check settings, tools and agents without starting anything."""
     settings = options.settings_of(config, profile=profile)
-    catalog = Catalog.build(settings, load_app(app_source))
+    app = load_app(app_source)
+    catalog = Catalog.build(settings, app)
+    workflows = WorkflowCatalog.build(settings, app, catalog)
     _list("providers", (_provider(name, settings) for name in settings.providers))
     _list("agents", (f"{agent.name} ({agent.links[0]})" for agent in catalog.agents()))
+    _list("workflows", (f"{one.name} ({one.kind})" for one in workflows.workflows()))
     _list("tools", (_tool(name, catalog) for name in catalog.tools.names()))
     for warning in (*_missing_here(settings), *settings.warnings()):
         click.echo(f"warning: {warning}", err=True)

@@ -2,6 +2,7 @@
 
 from app.http.agents import AgentList, get_agent, list_agents, start_run
 from app.http.api_keys import KeyList, NewKey, create_key, list_keys, revoke_key
+from app.http.approvals import ApprovalsQuery, DecideBody, decide_approval, get_approval, list_approvals
 from app.http.batches import create_batch, get_batch
 from app.http.bodies import (
     CancelBody,
@@ -48,10 +49,28 @@ from app.http.schedules import (
 )
 from app.http.stats import get_stats
 from app.http.triggers import deliver
+from app.http.workflow_bodies import GraphQuery, RespondBody, ResumeBody, RunWorkflowBody
+from app.http.workflows import (
+    CheckpointList,
+    RequestList,
+    WorkflowList,
+    WorkflowView,
+    get_graph,
+    get_workflow,
+    list_checkpoints,
+    list_requests,
+    list_workflows,
+    respond_to_run,
+    resume_run,
+    run_workflow,
+)
 from app.jobs.batches import Batch
 from app.keys.key import ApiKey, Scope
 from domain.agent import AgentDefinition
+from domain.workflow_graph import WorkflowGraph
+from projections.approval_record import ApprovalRecord
 from projections.comparison import Comparison
+from projections.read.approvals import ApprovalPage
 from projections.read.idempotency import KeyPage
 from projections.read.jobs import Job, JobPage
 from projections.read.runs import RunPage
@@ -74,6 +93,25 @@ ROUTES: tuple[Route, ...] = (
          scope=RUN, body=StartRunBody, errors=(404, 406, 409, 413, 415, 422, 429, 501, 502, 503, 504)),
     get("/api/agents", list_agents, "The agents that can be run", AgentList, scope=READ),
     get("/api/agents/{name}", get_agent, "One agent", AgentDefinition, scope=READ, errors=(404,)),
+
+    post("/api/workflows/{name}/run", run_workflow, "Run a workflow and stream its events", RunAnswer,
+         streams=True, later=RunRecord, keyed=True, scope=RUN, body=RunWorkflowBody,
+         errors=(404, 406, 409, 413, 415, 422, 429, 501, 502, 503, 504)),
+    get("/api/workflows", list_workflows, "The workflows that can be run", WorkflowList, scope=READ,
+        errors=(503,)),
+    get("/api/workflows/{name}", get_workflow, "One workflow", WorkflowView, scope=READ, errors=(404, 503)),
+    get("/api/workflows/{name}/graph", get_graph, "A workflow as a graph, as JSON or as Mermaid text",
+        WorkflowGraph, scope=READ, query=GraphQuery, errors=(404, 406, 503)),
+    get("/api/workflows/runs/{id}/checkpoints", list_checkpoints, "Where a run can be resumed from",
+        CheckpointList, scope=READ, errors=(404, 409, 503)),
+    post("/api/workflows/runs/{id}/resume", resume_run, "Go on from a checkpoint, in a new run", RunAnswer,
+         streams=True, later=RunRecord, keyed=True, scope=RUN, body=ResumeBody, body_required=False,
+         errors=(404, 406, 409, 413, 415, 422, 429, 501, 502, 503, 504)),
+    get("/api/workflows/runs/{id}/requests", list_requests, "What a run waits for people to answer",
+        RequestList, scope=READ, errors=(404, 503)),
+    post("/api/workflows/runs/{id}/respond", respond_to_run, "Answer, and go on in a new run", RunAnswer,
+         streams=True, later=RunRecord, keyed=True, scope=RUN, body=RespondBody,
+         errors=(404, 406, 409, 413, 415, 422, 429, 501, 502, 503, 504)),
 
     get("/api/runs", list_runs, "Runs, newest first", RunPage, scope=READ, query=RunsQuery, errors=(503,)),
     get("/api/runs/{id}", get_run, "One run, as its events have it now", RunRecord, scope=READ,
@@ -111,6 +149,13 @@ ROUTES: tuple[Route, ...] = (
     post("/api/idempotency/{key}/complete", complete_key, "Say what came of what a key was used for",
          KeyDecided, scope=OPERATE, body=CompleteKeyBody, errors=(404, 409, 413, 415, 503)),
 
+    get("/api/approvals", list_approvals, "What waits for a person's decision, newest first", ApprovalPage,
+        scope=READ, query=ApprovalsQuery, errors=(503,)),
+    get("/api/approvals/{id}", get_approval, "One approval; its id is that of the run that waits",
+        ApprovalRecord, scope=READ, errors=(404, 503)),
+    post("/api/approvals/{id}/decide", decide_approval, "Approve of its calls or reject them; a run goes on",
+         ApprovalRecord, scope=OPERATE, body=DecideBody, errors=(404, 409, 413, 415, 503)),
+
     get("/api/jobs", list_jobs, "Queued runs, newest first", JobPage, scope=READ, query=JobsQuery,
         errors=(503,)),
     get("/api/jobs/{id}", get_job, "One queued run, and who works on it", Job, scope=READ, errors=(404, 503)),
@@ -135,7 +180,7 @@ ROUTES: tuple[Route, ...] = (
          status=202, errors=(404, 503)),
 
     post("/api/triggers/{name}", deliver, "Ask for a run in a signed request", RunRecord, scope=SIGNED,
-         status=202, errors=(401, 413, 503)),
+         status=202, errors=(401, 408, 413, 415, 503)),
 
     get("/api/stats", get_stats, "Runs, tokens and cost by model, agent and status", StatisticsReport,
         scope=READ, query=StatsQuery, errors=(503,)),

@@ -34,10 +34,12 @@ from app.settings import (
     ServerSettings,
 )
 from app.store.event_log import EventLog
+from app.supervision.approvals import Approvals
 from app.supervision.drain import Drain
 from app.supervision.replays import Replays
 from app.supervision.resolutions import Resolutions
 from app.supervision.run_service import RunService
+from app.workflows.service import WorkflowService
 from projections.views import Views
 
 
@@ -58,8 +60,10 @@ class Services:
     """Shared by all requests."""
 
     runs: RunService
+    workflows: WorkflowService
     resolutions: Resolutions
     replays: Replays
+    approvals: Approvals
     drain: Drain
     log: EventLog
     pool: asyncpg.Pool

@@ -8,6 +8,7 @@ from app.models.provider_settings import ProviderSettings
 from app.settings.profiles import Profile
 from app.settings.sections import (
     AgentGraphSettings,
+    ApprovalsSettings,
     AsyncRunSettings,
     AuthSettings,
     BrokenRelation,
@@ -35,6 +36,7 @@ from app.settings.sections import (
     WorkflowSettings,
 )
 from domain.agent import AgentDefinition
+from domain.workflow_definition import WorkflowDefinition
 
 
 class Settings(Section, frozen=True, kw_only=True):
@@ -52,6 +54,7 @@ class Settings(Section, frozen=True, kw_only=True):
     tool_loop: ToolLoopSettings = ToolLoopSettings()
     sessions: SessionsSettings = SessionsSettings()
     cancellation: CancellationSettings = CancellationSettings()
+    approvals: ApprovalsSettings = ApprovalsSettings()
     chain: ChainSettings = ChainSettings()
     pricing: PricingSettings = PricingSettings()
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
@@ -69,6 +72,7 @@ class Settings(Section, frozen=True, kw_only=True):
     triggers: dict[str, TriggerSettings] = msgspec.field(default_factory=dict)
     providers: dict[str, ProviderSettings] = msgspec.field(default_factory=dict)
     agents: dict[str, AgentDefinition] = msgspec.field(default_factory=dict)
+    workflow_definitions: dict[str, WorkflowDefinition] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.run_continuation.enabled and not self.run_reconciliation.enabled:
@@ -89,5 +93,4 @@ class Settings(Section, frozen=True, kw_only=True):
 # Whoever makes one of these act removes its line.
 _WITHOUT_EFFECT: dict[str, Callable[[Settings], bool]] = {
     "workflows.resume_interrupted_runs": lambda s: s.workflows.resume_interrupted_runs,
-    "agent_graph": lambda _: True,
 }

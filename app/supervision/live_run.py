@@ -38,6 +38,8 @@ class LiveRun:
         self.ledger = ledger or Ledger()
         self.ended_below = 0
         """How many runs below this one were ended for its own end's sake (CANCEL-3)."""
+        self.on_fact: Callable[[RunEvent], None] | None = None
+        """Told of every fact at the moment that the run knows it."""
         self._open_pen = open_pen
         self._pen: StreamWriter | None = None
 
@@ -53,6 +55,10 @@ class LiveRun:
     def streaming(self) -> bool:
         """Whether somebody asked to see the answer as it is written."""
         return self.run.created is not None and self.run.created.streaming
+
+    def may_take(self, time_s: float) -> None:
+        """From now on, however long it has waited for this."""
+        self._over_at = elapsed_s() + time_s
 
     @property
     def remaining_s(self) -> float:
@@ -93,6 +99,8 @@ class LiveRun:
         for event in events:
             self.run = evolve(self.run, event)
             self.ledger = evolve_ledger(self.ledger, self.id, event)
+            if self.on_fact is not None:
+                self.on_fact(event)
         if events:
             pen.record(events, alongside, within_s=within_s)
 

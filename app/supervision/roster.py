@@ -6,8 +6,9 @@ from contextlib import suppress
 
 from app.metrics import Metrics
 from app.store.errors import Fenced
+from app.supervision.live_actor import LiveActor
 from app.supervision.presence import Presence
-from app.supervision.run_actor import PenLost, RunActor
+from app.supervision.run_actor import PenLost
 from app.supervision.supervisor import Supervisor
 from domain.ids import RunId, run_stream
 
@@ -22,19 +23,19 @@ class Roster:
         self._supervisor = supervisor
         self._presence = presence
         metrics.runs_live.set_function(self.__len__)
-        self._live: dict[RunId, tuple[RunActor, asyncio.Task[None]]] = {}
+        self._live: dict[RunId, tuple[LiveActor, asyncio.Task[None]]] = {}
 
     def __len__(self) -> int:
         return len(self._live)
 
-    def __iter__(self) -> Iterator[RunActor]:
+    def __iter__(self) -> Iterator[LiveActor]:
         return iter([actor for actor, _ in self._live.values()])
 
-    def find(self, run_id: RunId) -> RunActor | None:
+    def find(self, run_id: RunId) -> LiveActor | None:
         entry = self._live.get(run_id)
         return entry[0] if entry else None
 
-    def start(self, actor: RunActor) -> asyncio.Task[None]:
+    def start(self, actor: LiveActor) -> asyncio.Task[None]:
         """Give the run its task, and return it. It leaves the roster by itself."""
         task = asyncio.create_task(self._supervisor.supervise(actor), name=f"run {actor.run_id}")
         self._live[actor.run_id] = (actor, task)

@@ -8,7 +8,7 @@ from app.db.errors import StoreUnavailable
 from app.metrics import Metrics
 from app.store.stream_writer import Fenced
 from app.supervision.closing import Closing
-from app.supervision.run_actor import RunActor
+from app.supervision.live_actor import LiveActor
 from domain.decide import RunAlreadyEnded
 from domain.errors import NotFound
 from domain.failure import ErrorClass, RunError
@@ -42,7 +42,7 @@ class Supervisor:
         self.stopping = False
         """Whether the host cuts its runs off. Nobody else has a right to cancel an actor's task."""
 
-    async def supervise(self, actor: RunActor) -> None:
+    async def supervise(self, actor: LiveActor) -> None:
         """Run one actor. Whatever happens to it, its run does not stay open while this host lives."""
         try:
             await actor.run()

@@ -20,7 +20,10 @@ class ToolUsage(msgspec.Struct, frozen=True, kw_only=True):
     currency: str | None
 
 
-def _only_log(usage: ToolUsage) -> None:
+OnUsage = Callable[[ToolUsage], None]
+
+
+def only_log(usage: ToolUsage) -> None:
     log.info("tool usage", extra={"kind": usage.kind, "amount": usage.amount, "currency": usage.currency})
 
 
@@ -37,16 +40,16 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str
     call_key: str
     deadline: datetime | None = None
-    on_usage: Callable[[ToolUsage], None] = _only_log
+    on_usage: OnUsage = only_log
     """Told of every report. Called in the thread of the tool."""
 
     def report_usage(self, amount: Decimal | float | str | None, currency: str | None, kind: str) -> None:
         """Say what this call has just spent. Raise ValueError for what is no amount."""
-        exact = None if amount is None else _exact(amount)
+        exact = None if amount is None else exact_amount(amount)
         self.on_usage(ToolUsage(kind=kind, amount=exact, currency=currency))
 
 
-def _exact(amount: Decimal | float | str) -> Decimal:
+def exact_amount(amount: Decimal | float | str) -> Decimal:
     try:
         exact = Decimal(str(amount))
     except InvalidOperation as error:

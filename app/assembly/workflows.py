@@ -1,0 +1,43 @@
+"""What workflows are run with."""
+
+from collections.abc import Callable
+
+from app.functions.runner import FunctionRunner
+from app.metrics import Metrics
+from app.settings.whole import Settings
+from app.supervision.child_runs import RunsChildren
+from app.supervision.drain import Drain
+from app.supervision.roster import Roster
+from app.supervision.runs import Runs
+from app.supervision.workbench import Workbench
+from app.workflow_catalog import WorkflowCatalog
+from app.workflows.bench import WorkflowBench
+from app.workflows.definitions import WorkflowDefinitions
+from app.workflows.opening import WorkflowOpener
+from app.workflows.service import WorkflowService
+from app.workflows.slots import Slots
+from domain.ids import RunId
+
+
+def workflows_of(
+    settings: Settings,
+    catalog: WorkflowCatalog,
+    bench: Workbench,
+    children: RunsChildren,
+    roster: Roster,
+    runs: Runs,
+    drain: Drain,
+    refuse: Callable[[RunId], None],
+    metrics: Metrics,
+) -> WorkflowService:
+    """The workflows of a host."""
+    workflow_bench = WorkflowBench(
+        host=bench,
+        catalog=catalog,
+        functions=FunctionRunner(settings.cancellation),
+        children=children,
+        slots=Slots(settings.workflows.max_concurrent_runs, metrics),
+        settings=settings.workflows,
+    )
+    opener = WorkflowOpener(workflow_bench, roster, refuse)
+    return WorkflowService(WorkflowDefinitions(catalog), opener, runs, drain, settings.workflows)

@@ -1,0 +1,158 @@
+"""The owner of one live run of a workflow. It asks the plan what comes next, does it, and reports back."""
+
+import asyncio
+from contextlib import aclosing
+from typing import assert_never
+
+from app.store.errors import Fenced
+from app.supervision.actor import Actor, Interrupted
+from app.supervision.ending import end_run
+from app.supervision.live_run import LiveRun
+from app.supervision.run_actor import Cancel, PenLost
+from app.workflows.bench import WorkflowBench
+from app.workflows.nodes import Nodes
+from app.workflows.standing import standing_of
+from domain.commands import AwaitInput, CancelRun, CompleteRun, FailRun, RequestCancel, StartRun
+from domain.failure import ErrorClass, RunError
+from domain.ids import RunId, run_stream
+from domain.run import RunStatus
+from domain.workflow_commands import BeginSuperStep, FinishSuperStep
+from domain.workflow_plan import (
+    BeginStep,
+    CompleteWorkflow,
+    FinishStep,
+    GiveUpWorkflow,
+    RunNodes,
+    WaitForPeople,
+    WorkflowLimits,
+    next_action,
+)
+
+Ending = CompleteRun | FailRun | CancelRun | AwaitInput
+
+
+class WorkflowActor(Actor[Cancel | PenLost]):
+    """It waits for a slot, and its time begins with the slot. Told to cancel, it cancels its nodes, records
+    what came of them, and ends the run once (CANCEL-3)."""
+
+    def __init__(self, live: LiveRun, bench: WorkflowBench) -> None:
+        super().__init__()
+        self._live = live
+        self._bench = bench
+        settings = bench.settings
+        self._limits = WorkflowLimits(
+            max_super_steps=settings.max_super_steps, checkpointing=settings.enable_checkpointing
+        )
+        self._deadline: asyncio.Timeout | None = None
+        self._has_slot = False
+        self._nodes = Nodes(live, bench, self._stopping)
+
+    @property
+    def run_id(self) -> RunId:
+        return self._live.id
+
+    @property
+    def tenant(self) -> str:
+        return self._live.tenant
+
+    @property
+    def is_cancelled(self) -> bool:
+        return any(isinstance(message, Cancel) for message in self.mail)
+
+    async def run(self) -> None:
+        """Take the run to its end. Fenced and StoreUnavailable leave it open: somebody else must close it."""
+        try:
+            ending = await self._work()
+            await end_run(self._live, self._bench.host, ending)
+        finally:
+            if self._has_slot:
+                self._bench.slots.give_back()
+
+    def release(self) -> None:
+        self._live.release()
+
+    async def _work(self) -> Ending:
+        self._deadline = asyncio.timeout(None)
+        try:
+            with self.interruptible():
+                async with self._deadline:
+                    await self._begin()
+                    return await self._steps()
+        except Interrupted:
+            return self._heed_mail() or CompleteRun()
+        except TimeoutError:
+            if not self._deadline.expired():
+                raise
+            return FailRun(error=_deadline_passed(self._bench.settings.run_timeout))
+
+    async def _begin(self) -> None:
+        if self._live.run.status is RunStatus.QUEUED:
+            await self._wait_for_slot()
+            self._live.execute(StartRun(host=self._bench.host.host))
+        timeout_s = self._bench.settings.run_timeout
+        self._live.may_take(timeout_s)
+        if self._deadline is not None:
+            self._deadline.reschedule(asyncio.get_running_loop().time() + timeout_s)
+
+    async def _wait_for_slot(self) -> None:
+        """Raise Fenced if the run was ended elsewhere meanwhile."""
+        slot = asyncio.create_task(self._bench.slots.take())
+        moved = asyncio.create_task(self._moved())
+        try:
+            await asyncio.wait({slot, moved}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            moved.cancel()
+            slot.cancel()
+            await asyncio.gather(slot, moved, return_exceptions=True)
+            self._has_slot = not slot.cancelled()
+        if not self._has_slot:
+            raise Fenced(run_stream(self._live.id))
+
+    async def _moved(self) -> None:
+        stream, known = run_stream(self._live.id), self._live.run.version
+        async with aclosing(self._bench.host.log.follow(stream, known)) as batches:
+            await anext(batches)
+
+    async def _steps(self) -> Ending:
+        while True:
+            match next_action(standing_of(self._live).workflow, self._live.run.given, self._limits):
+                case BeginStep(nodes=nodes):
+                    self._live.execute(BeginSuperStep(nodes=tuple(node.name for node in nodes)))
+                case RunNodes(nodes=nodes):
+                    await self._nodes.perform(nodes)
+                case FinishStep():
+                    self._live.execute(FinishSuperStep(checkpoint=self._limits.checkpointing))
+                    self._bench.host.metrics.super_steps.inc()
+                    await self._live.flush()  # the checkpoint is kept before anything builds on it (WF-2)
+                case WaitForPeople(requests=requests):
+                    return AwaitInput(requests=requests)
+                case GiveUpWorkflow(error=error):
+                    return FailRun(error=error)
+                case CompleteWorkflow():
+                    return CompleteRun()
+                case action:
+                    assert_never(action)
+
+    def _stopping(self) -> bool:
+        """Whether the work is being unwound on purpose. What was asked is recorded before what came of it."""
+        return self._heed_mail() is not None or (self._deadline is not None and self._deadline.expired())
+
+    def _heed_mail(self) -> CancelRun | None:
+        for message in self.mail:
+            match message:
+                case PenLost(cause=cause):
+                    raise cause
+                case Cancel(reason=reason):
+                    self._live.execute(RequestCancel(reason=reason))
+                    return CancelRun(reason=reason, descendants=self._live.ended_below)
+                case _:
+                    assert_never(message)
+        return None
+
+
+def _deadline_passed(timeout_s: float) -> RunError:
+    return RunError(
+        message=f"the workflow did not end within {timeout_s:g} s; workflows.run_timeout raises the limit",
+        type="deadline_exceeded",
+        error_class=ErrorClass.TIMEOUT,
+    )
