@@ -20,6 +20,7 @@ from app.supervision.presence import Presence
 from app.supervision.reconciler import Reconciler
 from app.supervision.session_turns import SessionTurns
 from app.supervision.singleton import PERIODIC_WORK, Singleton
+from app.supervision.spending import Trees
 from app.supervision.supervisor import Supervisor
 from app.supervision.workbench import Workbench
 from app.tools.runner import ToolRunner
@@ -49,6 +50,7 @@ def workbench_of(
         currency=settings.pricing.currency,
         tools=catalog.tools,
         agents=AgentTools(catalog),
+        trees=Trees(event_log, settings.agent_graph, settings.pricing.currency, metrics),
         tool_runner=ToolRunner(settings.cancellation),
         metrics=metrics,
         turn=settings.turn,

@@ -229,11 +229,7 @@ class AgentGraphSettings(Section, frozen=True, kw_only=True):
     max_total_cost: Decimal | None = None
     max_total_runs: int = 25
     max_duration: AnySeconds | None = None
-    """How long its runs may execute, one beside the other: nothing new begins after that."""
-
-    def __post_init__(self) -> None:
-        if self.max_total_cost is not None and not self.max_total_cost.is_finite():
-            raise BrokenRelation("max_total_cost", f"{self.max_total_cost} is not an amount")
+    """Counted while a run of the tree is at work. Nothing new begins after it; nothing is interrupted."""
 
 
 class LaneSettings(Section, frozen=True, kw_only=True):

@@ -64,6 +64,8 @@ class Children:
         """The child is recorded in one append with its parent's word of it, so that none is ever lost."""
         create = _creation(parent.run, ask)
         definition = defined(self._catalog, create)
+        if refusal := self._bench.trees.tree_of(parent.run).start_child(create.depth):
+            raise ChildRefused(refusal)
         nothing = Run(id=new_run_id())
         created = decide(nothing, create)
         begun = decide(_after(nothing, created), StartRun(host=self._bench.host, definition=definition))

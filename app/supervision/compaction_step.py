@@ -33,7 +33,7 @@ class CompactionStep:
     ) -> None:
         wanted = definition.compaction
         self._live = live
-        self._fixed_tokens = 0 if wanted is None else _fixed_tokens(definition, tools)
+        self._fixed_tokens = 0 if wanted is None else fixed_tokens(definition, tools)
         self._calls = (
             None
             if wanted is None
@@ -95,7 +95,7 @@ def _shorter(plan: Summarise, text: str) -> Summary:
     return plan.summary(text.strip())
 
 
-def _fixed_tokens(definition: AgentDefinition, tools: tuple[ToolSpec, ...]) -> int:
+def fixed_tokens(definition: AgentDefinition, tools: tuple[ToolSpec, ...]) -> int:
     """What every request has besides its messages and instructions."""
     schemas = msgspec.json.encode((tools, definition.response_schema)).decode()
     return tokens_in(schemas)

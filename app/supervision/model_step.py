@@ -10,17 +10,20 @@ from app.models.accounts import Account
 from app.models.gate import CallFailed, CallOverdue
 from app.models.port import ModelReply, ModelRequest
 from app.models.response_cache import cache_key
+from app.supervision.compaction_step import fixed_tokens
 from app.supervision.live_run import LiveRun
 from app.supervision.model_call import call_model
-from app.supervision.model_request import request_for
+from app.supervision.model_request import request_for, tools_of
 from app.supervision.ownership import make_sure
 from app.supervision.step_text import StepText
 from app.supervision.turn_chain import TurnChain
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition, Link
 from domain.breaker import ProviderUnavailable
+from domain.budget import Charge, estimate_of
 from domain.chain import Retry, Verdict
 from domain.commands import BeginModelCall, RecordModelFailure, RecordQueueing, RecordReply
+from domain.compaction import context_tokens
 from domain.failure import CallFailure, FailureClass, FailureKind, RunError, silence_until_deadline
 from domain.messages import AssistantMessage, Usage
 from domain.pricing import cost_of
@@ -39,10 +42,17 @@ class ModelStep:
         self._definition = definition
         self._chain = TurnChain(live, bench, definition)
         self._text = StepText(live, bench.recording)
+        self._fixed_tokens = fixed_tokens(definition, tools_of(bench, definition))
         self._cached = False
         self._began = 0.0
         self.waiting_at: str | None = None
         """The provider at which a call was waiting for a place when this step was last heard of."""
+
+    def estimate(self) -> Charge:
+        """What the next step is expected to spend, at the link that the turn is at."""
+        prompt = context_tokens(self._live.run, self._live.session.messages, self._fixed_tokens)
+        limit = self._definition.options.max_output_tokens
+        return estimate_of(prompt, limit, self._bench.prices.get(self._chain.link))
 
     async def perform(self, step: int) -> RunError | None:
         """Get the step's reply from the chain. Return the error that ends the run, if there is none.

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import assert_never
 
 import msgspec
@@ -64,9 +65,10 @@ class RunActor(Actor[Cancel | PenLost]):
         )
         self._lacking = lacking_of(definition)
         self._deadline: asyncio.Timeout | None = None
+        self._spending = bench.trees.spending_of(live)
         self._model_step = ModelStep(live, bench, definition)
         self._side_steps = SideSteps(live, bench, definition)
-        self._tool_step = ToolStep(live, bench, definition, children, self._stopping)
+        self._tool_step = ToolStep(live, bench, definition, children, self._spending, self._stopping)
 
     @property
     def run_id(self) -> RunId:
@@ -106,10 +108,13 @@ class RunActor(Actor[Cancel | PenLost]):
             return FailRun(error=_deadline_passed(timeout_s, waiting_at))
 
     async def _steps(self) -> Ending:  # noqa: C901 - one flat dispatch
+        if error := await self._spending.begin():
+            return FailRun(error=error)
         while True:
             match next_action(self._live.run, self._limits, self._lacking, self._side_steps.overfull):
                 case CallModel(step=step):
-                    error = await self._model_step.perform(step)
+                    perform = partial(self._model_step.perform, step)
+                    error = await self._spending.during(self._model_step.estimate(), perform)
                     if error is not None:
                         return FailRun(error=error)
                 case CallTools(calls=calls):

@@ -10,6 +10,7 @@ from app.supervision.agent_tools import AgentTool
 from app.supervision.child_runs import RunsChildren
 from app.supervision.live_run import LiveRun
 from app.supervision.ownership import make_sure
+from app.supervision.spending import Spending
 from app.supervision.workbench import Workbench
 from app.tools.context import ToolContext
 from app.tools.registry import Tool
@@ -30,6 +31,7 @@ Begun = tuple[ToolCall, Tool | AgentTool, str]
 """A call whose beginning is on record, and its key."""
 
 NOT_RUN = "This is a replay: tools do not run in it, and no result of such a call was recorded."
+NOT_STARTED = "The tool call did not start."
 CANCELLED = "The call was cancelled before it had a result."
 
 
@@ -42,6 +44,7 @@ class ToolStep:
         bench: Workbench,
         definition: AgentDefinition,
         children: RunsChildren,
+        spending: Spending,
         stopping: Callable[[], bool],
     ) -> None:
         self._live = live
@@ -49,6 +52,7 @@ class ToolStep:
         self._tools = frozenset(definition.tools)
         self._agents = frozenset(definition.agents)
         self._calls_to_agents = AgentCalls(live, children)
+        self._spending = spending
         self._stopping = stopping
 
     async def perform(self, calls: Sequence[ToolCall]) -> None:
@@ -62,6 +66,9 @@ class ToolStep:
 
     def _prepare(self, call: ToolCall) -> Begun | None:
         """Put the call's beginning on record. None: it has its result already."""
+        if refusal := self._spending.refusal_before_tool():
+            self._fail(call, ToolFailure.REFUSED, f"{refusal.message}. {NOT_STARTED}")
+            return None
         if self._runs_no_bodies:
             self._look_up(call)
             return None
@@ -173,4 +180,5 @@ class ToolStep:
             call_id=call.id,
             call_key=key,
             deadline=self._live.deadline,
+            on_usage=self._spending.reporter(call.id),
         )

@@ -10,6 +10,7 @@ from app.settings import ChainSettings, RecordingSettings, StoreSettings, ToolLo
 from app.store.event_log import EventLog
 from app.supervision.agent_tools import AgentTools
 from app.supervision.presence import Presence
+from app.supervision.spending import Trees
 from app.tools.registry import ToolRegistry
 from app.tools.runner import ToolRunner
 from domain.agent import Link
@@ -34,6 +35,7 @@ class Workbench:
     tools: ToolRegistry
     agents: AgentTools
     """The agents as tools of others."""
+    trees: Trees
     tool_runner: ToolRunner
     metrics: Metrics
     turn: TurnSettings
