@@ -17,6 +17,8 @@ FaultPoint = Literal[
     "tool.body.after",
     "run.end.before",
     "run.end.after",
+    "approval.decide.before",
+    "approval.decide.after",
     "heartbeat.before",
     "heartbeat.after",
     "lease.renew.before",

@@ -13,6 +13,7 @@ DEFAULT_TENANT = "default"
 _SESSIONS = UUID("5d1f7a86-6c0e-5b0e-9a55-0d6a2e1f4c11")
 _SCHEDULES = UUID("0b7c1c52-3f0e-5c7d-8d37-54b1b1d86a02")
 _IDEMPOTENCY_KEYS = UUID("8f4b1e0a-2c57-5d3b-9a64-3be0c1f7d925")
+_APPROVALS = UUID("a1c9f7d2-6b0e-5f43-8d5a-2e7b9c4f1a66")
 _DELIVERIES = UUID("c6a2f0de-9a41-5e0f-b2c8-7d1c9a3e5f43")
 
 
@@ -34,6 +35,11 @@ def idempotency_stream(tenant: str, key: str) -> StreamId:
 def schedule_stream(tenant: str, name: str) -> StreamId:
     """A schedule's name is its own in its tenant: the stream's first version decides who has it."""
     return StreamId(uuid5(_SCHEDULES, f"{len(tenant)}:{tenant}{name}"))
+
+
+def approval_stream(run_id: RunId) -> StreamId:
+    """What a run that waits asked for. A run waits once, so its id is the approval's too."""
+    return StreamId(uuid5(_APPROVALS, str(run_id)))
 
 
 def batch_stream(batch_id: UUID) -> StreamId:

@@ -61,8 +61,23 @@ def with_result(messages: tuple[Message, ...], result: ToolMessage) -> tuple[Mes
     return (*messages[:end], *results)
 
 
-def flaw_in(messages: tuple[Message, ...]) -> str | None:
-    """Why no provider would take these messages: a tool call without its result, or the other way round."""
+def unanswered(messages: tuple[Message, ...]) -> tuple[ToolCall, ...]:
+    """The calls of the last reply that have no result, if nothing but results follows it."""
+    end = len(messages)
+    while end and isinstance(messages[end - 1], ToolMessage):
+        end -= 1
+    reply = messages[end - 1] if end else None
+    if not isinstance(reply, AssistantMessage):
+        return ()
+    done = {message.tool_call_id for message in messages[end:] if isinstance(message, ToolMessage)}
+    return tuple(call for call in reply.tool_calls if call.id not in done)
+
+
+def flaw_in(messages: tuple[Message, ...], *, open_at_the_end: bool = False) -> str | None:
+    """Why no provider would take these messages: a tool call without its result, or the other way round.
+
+    `open_at_the_end`: the calls of the last reply will get their results before a provider sees them.
+    """
     awaited: list[str] = []
     for number, message in enumerate(messages):
         if isinstance(message, ToolMessage):
@@ -75,7 +90,7 @@ def flaw_in(messages: tuple[Message, ...]) -> str | None:
             awaited = [call.id for call in message.tool_calls]
             if len(set(awaited)) < len(awaited):
                 return f"messages[{number}] has two tool calls of one id"
-    return f"tool call {awaited[0]!r} has no result" if awaited else None
+    return f"tool call {awaited[0]!r} has no result" if awaited and not open_at_the_end else None
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from domain.side_events import Summary
 
 _LONGEST_S = 366 * 86400.0
 
+NOT_APPROVED = "The call was not made: nobody has approved of it."
 INTERRUPTED = "The call was interrupted before it had a result. Its effect is unknown."
 
 
@@ -104,8 +105,9 @@ def history_after(run: Run, session: Sequence[e.Recorded[e.SessionEvent]]) -> tu
 def turn_of(run: Run) -> e.SessionTurnAdded:
     """The run's turn as history. Calls without a result get a synthetic one: every provider asks for it."""
     messages = run.transcript
+    content = NOT_APPROVED if run.status.awaits else INTERRUPTED
     for open_call in run.open_calls:
-        missing = ToolMessage(tool_call_id=open_call.call.id, content=INTERRUPTED, failed=True)
+        missing = ToolMessage(tool_call_id=open_call.call.id, content=content, failed=True)
         messages = with_result(messages, missing)
     return e.SessionTurnAdded(run_id=run.id, messages=messages)
 

@@ -34,7 +34,7 @@ class CallTools(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AskApproval(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody must say of these calls whether they may be made; what comes after them waits, too (TOOL-2)."""
+    """Somebody must say of these calls whether they may be made; what comes after them waits (TOOL-2)."""
 
     calls: tuple[ToolCall, ...]
 

@@ -17,6 +17,13 @@ class AwaitedCall(msgspec.Struct, frozen=True, kw_only=True):
     effect: str
 
 
+class CallDecision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What somebody said of one call. The model reads the reason of a denial."""
+
+    approved: bool
+    reason: str = ""
+
+
 class InputRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A question to a person. `schema`: what the answer must look like, where that is not free text."""
 

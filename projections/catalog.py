@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from domain.errors import NotFound
+from projections.approvals import Approvals
 from projections.base import Projection
 from projections.idempotency import Idempotency
 from projections.jobs import Jobs
@@ -12,7 +13,15 @@ from projections.schedules import Schedules
 from projections.statistics import Statistics
 from projections.tools import Tools
 
-PROJECTIONS: tuple[Projection, ...] = (Runs(), Statistics(), Tools(), Jobs(), Schedules(), Idempotency())
+PROJECTIONS: tuple[Projection, ...] = (
+    Runs(),
+    Statistics(),
+    Tools(),
+    Jobs(),
+    Schedules(),
+    Idempotency(),
+    Approvals(),
+)
 
 PACES: Mapping[str, Pace] = {Jobs.name: Pace(breath_s=0.01, gather_s=0.0)}
 """Of those that somebody waits for: a worker hears of a job when its row is there."""

@@ -9,6 +9,7 @@ import msgspec
 
 from domain import events as e
 from domain.ids import RunId
+from domain.messages import ToolCall, unanswered
 from projections.base import BrokenStream, Fact
 from projections.values import storable
 
@@ -72,6 +73,8 @@ def tool_calls_of(stream: Iterable[Fact]) -> list[ToolCallRecord]:
 def advance(step: LastStep, recorded: Fact) -> LastStep:  # noqa: C901 - one flat dispatch
     """The last step's calls after this event of their run. Raises BrokenStream for a call not asked for."""
     match recorded.event:
+        case e.RunCreated(decisions=decisions) as created if decisions:
+            return _asked(recorded, unanswered(created.input), step=0, first=1)
         case e.ModelReplied() as replied if replied.message.tool_calls:
             return _requested(step, recorded, replied)
         case e.ToolInvoking() as invoking:
@@ -104,12 +107,17 @@ ABANDONED = "the run ended while the call was under way"
 
 def _requested(step: LastStep, recorded: Fact, replied: e.ModelReplied) -> LastStep:
     first = step[-1].ordinal + 1 if step else 1
+    return _asked(recorded, replied.message.tool_calls, step=replied.step, first=first)
+
+
+def _asked(recorded: Fact, calls: Iterable[ToolCall], *, step: int, first: int) -> LastStep:
+    """Where a run goes on from one that waited, the model asked in that one: the event is its first."""
     return tuple(
         ToolCallRecord(
             run_id=RunId(recorded.stream_id),
             ordinal=ordinal,
             tenant=recorded.tenant,
-            step=replied.step,
+            step=step,
             reply_sequence=recorded.sequence,
             call_id=storable(call.id),
             tool=storable(call.name),
@@ -117,7 +125,7 @@ def _requested(step: LastStep, recorded: Fact, replied: e.ModelReplied) -> LastS
             arguments=storable(call.arguments),
             requested_at=recorded.at,
         )
-        for ordinal, call in enumerate(replied.message.tool_calls, first)
+        for ordinal, call in enumerate(calls, first)
     )
 
 

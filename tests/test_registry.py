@@ -109,14 +109,11 @@ def test_a_provider_that_lists_no_models_takes_any() -> None:
     assert Catalog.build(settings_with(agent), AppDefinitions()).agent("a") == agent
 
 
-def test_a_tool_that_requires_approval_is_refused_while_nobody_can_be_asked() -> None:
-    """TOOL-2: to run it without asking would be worse than not to start."""
+def test_an_agent_may_have_a_tool_that_requires_approval() -> None:
+    """TOOL-2"""
     app = AppDefinitions(tools=(a_tool("get_order", requires_approval=True),))
-    assert refusals(settings_with(SUPPORT), app) == [
-        "settings: agents.support.tools: 'get_order' requires approval,"
-        " and this build cannot ask anybody for it yet"
-    ]
-    assert Catalog.build(SETTINGS, app).tools.names() == ("get_order",)
+    catalog = Catalog.build(settings_with(SUPPORT), app)
+    assert catalog.tools.get("get_order") == app.tools[0]
 
 
 def test_a_name_stands_for_one_thing() -> None:

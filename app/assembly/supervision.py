@@ -58,6 +58,7 @@ def workbench_of(
         chain=settings.chain,
         recording=settings.recording,
         store=settings.store,
+        approvals=settings.approvals,
     )
 
 

@@ -13,12 +13,13 @@ from app.http.decoding import optional_body_of, query_of, run_id_of
 from app.http.events import name_run
 from app.http.in_flight import IN_FLIGHT
 from app.http.replies import reply
+from app.http.request_keys import PRINCIPAL
 from app.http.services import services_of, tenant_of
 from app.http.watching import until_end
 from app.store.event_log import EventLog
 from domain.agent import Link
 from domain.errors import Unavailable
-from domain.events import Recorded, RunCancelled, RunEnd, StoppedCall
+from domain.events import AfterEnd, Recorded, RunCancelled, RunEnd, StoppedCall
 from domain.ids import RunId, run_stream
 from domain.run import RunStatus, status_after
 
@@ -54,7 +55,9 @@ async def cancel_run(request: web.Request) -> web.Response:
     wanted, services = query_of(request, CancelQuery), services_of(request)
     run_id = name_run(request, run_id_of(request))
     body = await optional_body_of(request, CancelBody)
-    await services.runs.cancel(tenant_of(request), run_id, body.reason)
+    key_id = request[PRINCIPAL].key_id
+    by = None if key_id is None else str(key_id)
+    await services.runs.cancel(tenant_of(request), run_id, body.reason, by=by)
     if wanted.wait and (end := await _end_in_time(request, run_id)):
         return reply(_receipt(run_id, end))
     return reply(CancelAccepted(run_id=run_id), status=202)
@@ -74,7 +77,9 @@ async def _end_in_time(request: web.Request, run_id: RunId) -> Recorded[RunEnd] 
 
 async def _end_of(log: EventLog, run_id: RunId) -> Recorded[RunEnd] | None:
     last = await log.read_last(run_stream(run_id))
-    async with aclosing(until_end(log, run_id, last.sequence - 1 if last else 0)) as batches:
+    # What was said after its end follows it there: of a run that waited for a person, that it waits no more.
+    seen = 0 if last is None or isinstance(last.event, AfterEnd) else last.sequence - 1
+    async with aclosing(until_end(log, run_id, seen)) as batches:
         async for batch in batches:
             for frame in batch:
                 if isinstance(frame, Recorded) and isinstance(frame.event, RunEnd):

@@ -90,6 +90,8 @@ async def get_metrics(request: web.Request) -> web.Response:
     with suppress(Unavailable, TimeoutError):
         _note(await request.app[PROBES].lags.answer(LAGS_WITHIN_S), services.metrics)
         _note_depths(await request.app[PROBES].depths.answer(LAGS_WITHIN_S), services)
+        pending = await request.app[PROBES].approvals.answer(LAGS_WITHIN_S)
+        services.metrics.approvals_waiting.set(pending)
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     return web.Response(body=encode(services.metrics.registry), headers={"Content-Type": content_type})
 

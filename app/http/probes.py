@@ -9,6 +9,7 @@ from typing import Any, Generic, Self, TypeVar
 from aiohttp import web
 
 from app.http.services import Services
+from projections.read.approvals import count_pending
 from projections.read.jobs import QueueDepth, queue_depths
 from projections.views import Lag
 
@@ -53,6 +54,7 @@ class Probes:
     store: Probe[int]
     lags: Probe[dict[str, Lag]]
     depths: Probe[dict[str, QueueDepth]]
+    approvals: Probe[int]
 
     @classmethod
     def of(cls, services: Services) -> Self:
@@ -60,12 +62,14 @@ class Probes:
             store=Probe(services.log.end_position),
             lags=Probe(services.views.lags),
             depths=Probe(partial(queue_depths, services.pool)),
+            approvals=Probe(partial(count_pending, services.pool)),
         )
 
     def close(self) -> None:
         self.store.close()
         self.lags.close()
         self.depths.close()
+        self.approvals.close()
 
 
 PROBES = web.AppKey("probes", Probes)

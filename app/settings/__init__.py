@@ -6,6 +6,7 @@ The sections are here. `Settings`, the whole of them, and `load_settings` come f
 from app.settings.durations import AnySeconds, Interval, PositiveSeconds, Seconds, parse_duration
 from app.settings.sections import (
     AgentGraphSettings,
+    ApprovalsSettings,
     AsyncRunSettings,
     AuthSettings,
     BrokenRelation,
@@ -37,6 +38,7 @@ from app.settings.sections import (
 __all__ = [
     "AgentGraphSettings",
     "AnySeconds",
+    "ApprovalsSettings",
     "AsyncRunSettings",
     "AuthSettings",
     "BrokenRelation",

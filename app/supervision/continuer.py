@@ -10,6 +10,7 @@ from app.settings import RunContinuationSettings
 from app.store.event_log import Change, EventLog, VersionConflict
 from app.supervision.cancels import Cancels
 from app.supervision.drain import Drain
+from app.supervision.lineage import chain_of
 from app.supervision.opening import Opener, Opening, defined
 from app.supervision.runs import Runs
 from domain.agent import AgentDefinition
@@ -25,13 +26,10 @@ from domain.continuation import (
 )
 from domain.decide import decide
 from domain.errors import NotFound, Rejected
-from domain.events import RunCreated
 from domain.ids import RunId, Version, run_stream
 from domain.run import fold
 
 log = logging.getLogger(__name__)
-
-LONGEST_CHAIN = 128
 
 
 class Continuer:
@@ -75,13 +73,7 @@ class Continuer:
 
     async def chain_of(self, run_id: RunId) -> list[PastRun]:
         """The run and those that it continues, the oldest first."""
-        chain: list[PastRun] = []
-        wanted: RunId | None = run_id
-        while wanted is not None and len(chain) < LONGEST_CHAIN:
-            events = tuple(recorded.event for recorded in await self._runs.history(wanted))
-            chain.insert(0, PastRun(run_id=wanted, events=events))
-            wanted = events[0].continued_from_run_id if isinstance(events[0], RunCreated) else None
-        return chain
+        return await chain_of(self._runs, run_id)
 
     async def _act_on(self, past: PastRun, verdict: Verdict) -> None:
         match verdict:

@@ -97,7 +97,9 @@ class Opener:
                 self._start(_after(run, begun), claim, opening.definition, opening.ledger)
             return kept[0]
 
-    async def take(self, run: Run, created: RunCreated, definition: AgentDefinition) -> asyncio.Task[None]:
+    async def take(
+        self, run: Run, created: RunCreated, definition: AgentDefinition, ledger: Ledger
+    ) -> asyncio.Task[None]:
         """Begin a run that was left to a worker. Raise StoreUnavailable or VersionConflict."""
         claim = await self._turns.claim(
             created.tenant,
@@ -110,7 +112,7 @@ class Opener:
         if begun or claim.changes:
             patience_s = self._bench.store.outage_patience
             await self._append(run, run.version, begun, claim, created.tenant, patience_s)
-        return self._start(_after(run, begun), claim, definition, Ledger())
+        return self._start(_after(run, begun), claim, definition, ledger)
 
     async def _claim(self, opening: Opening) -> Claim:
         create = opening.create

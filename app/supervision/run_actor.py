@@ -17,15 +17,26 @@ from app.supervision.side_steps import SideSteps
 from app.supervision.tool_step import ToolStep
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
-from domain.commands import CancelRun, CompleteRun, FailRun, Nudge, RequestCancel
+from domain.commands import AwaitApproval, CancelRun, CompleteRun, FailRun, Nudge, RequestCancel
 from domain.compaction import Summarise, UseSummary
 from domain.criterion import AskJudge, TellUnmet
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId
 from domain.run import RunStatus
-from domain.turn import CallModel, CallTools, Complete, GiveUp, Rest, TellMissing, TurnLimits, next_action
+from domain.turn import (
+    Action,
+    AskApproval,
+    CallModel,
+    CallTools,
+    Complete,
+    GiveUp,
+    Rest,
+    TellMissing,
+    TurnLimits,
+    next_action,
+)
 
-Ending = CompleteRun | FailRun | CancelRun
+Ending = CompleteRun | FailRun | CancelRun | AwaitApproval
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +122,7 @@ class RunActor(Actor[Cancel | PenLost]):
         if error := await self._spending.begin():
             return FailRun(error=error)
         while True:
-            match next_action(self._live.run, self._limits, self._lacking, self._side_steps.overfull):
+            match self._next():
                 case CallModel(step=step):
                     perform = partial(self._model_step.perform, step)
                     error = await self._spending.during(self._model_step.estimate(), perform)
@@ -120,6 +131,8 @@ class RunActor(Actor[Cancel | PenLost]):
                 case CallTools(calls=calls):
                     together = self._bench.tool_loop.allow_concurrent_tool_calls
                     await self._tool_step.perform(calls if together else calls[:1])
+                case AskApproval(calls=calls):
+                    return self._tool_step.gate.ending_for(calls)
                 case UseSummary() | Summarise() | AskJudge() | TellUnmet() as action:
                     error = await self._side_steps.perform(action)
                     if error is not None:
@@ -132,6 +145,15 @@ class RunActor(Actor[Cancel | PenLost]):
                     return CompleteRun()
                 case action:
                     assert_never(action)
+
+    def _next(self) -> Action:
+        return next_action(
+            self._live.run,
+            self._limits,
+            self._lacking,
+            overfull=self._side_steps.overfull,
+            gated=self._tool_step.gate.is_shut,
+        )
 
     def _stopping(self) -> bool:
         """Whether the work is being unwound on purpose. What was asked is recorded before what came of it."""

@@ -9,24 +9,28 @@ import msgspec
 from app.identity import new_run_id
 from app.registry import Catalog
 from app.store.event_log import Change, VersionConflict
+from app.supervision.approvals import Approvals
 from app.supervision.cancels import Cancels
 from app.supervision.cancels import OwnerGone as OwnerGone
 from app.supervision.cancels import RunNotHere as RunNotHere
 from app.supervision.closing import Closing
 from app.supervision.drain import Drain
+from app.supervision.lineage import inheritance_of
 from app.supervision.opening import Opener, Opening, defined
 from app.supervision.orphans import host_of
 from app.supervision.roster import Roster
 from app.supervision.run_actor import Cancel
 from app.supervision.runs import Runs
 from app.supervision.workbench import Workbench
-from domain.commands import CancelQueuedRun, CreateRun, RunCommand
+from domain.approval import ApprovalClosed
+from domain.commands import CancelQueuedRun, CreateRun, NoteWaitEnded, RunCommand
 from domain.decide import RunAlreadyBegun, RunAlreadyEnded
-from domain.events import Event, Recorded, RunEvent
+from domain.events import Event, Recorded, RunEvent, WaitOver
 from domain.failure import RunError
 from domain.ids import RunId, Version, run_stream
 from domain.messages import Message
 from domain.queueing import QueueSpec
+from domain.refusals import WaitIsOver
 from domain.run import Run, RunStatus, fold
 from domain.submission import Origin, Overrides
 
@@ -63,6 +67,7 @@ class RunService:
         runs: Runs,
         roster: Roster,
         opener: Opener,
+        approvals: Approvals,
         cancels: Cancels,
         closing: Closing,
         drain: Drain,
@@ -72,6 +77,7 @@ class RunService:
         self._runs = runs
         self._roster = roster
         self._opener = opener
+        self._approvals = approvals
         self._cancels = cancels
         self._closing = closing
         self._drain = drain
@@ -122,7 +128,9 @@ class RunService:
             if created is None or run.status is not RunStatus.QUEUED:
                 raise _not_to_be_begun(run)
             try:
-                return await self._opener.take(run, created, defined(self._catalog, created))
+                definition = defined(self._catalog, created)
+                ledger = await inheritance_of(self._runs, created)
+                return await self._opener.take(run, created, definition, ledger)
             except VersionConflict:
                 continue  # begun elsewhere, or cancelled at this moment, or its session has moved
 
@@ -138,7 +146,7 @@ class RunService:
         """Stop working on the run at once and leave its stream as it is: it may be somebody else's by now."""
         self._roster.fence(run_id)
 
-    async def cancel(self, tenant: str, run_id: RunId, reason: str = "") -> None:
+    async def cancel(self, tenant: str, run_id: RunId, reason: str = "", *, by: str | None = None) -> None:
         """Reach the run's owner (CANCEL-1, 2). When this returns, the run ends as cancelled, or ended by
         itself before that: not even the owner's death changes it.
 
@@ -151,18 +159,32 @@ class RunService:
             return
         history = await self._runs.history(run_id, tenant)
         run = fold(run_id, (recorded.event for recorded in history))
+        if run.status.awaits and await self._withdrawn(run, by, reason):
+            return
         if run.status.ended:
             self._bench.metrics.cancels.labels("already_ended").inc()
             raise RunAlreadyEnded(run_id, run.status)
         if run.status is RunStatus.QUEUED:
-            await self._cancel_queued(tenant, run_id, reason)
+            await self._cancel_queued(tenant, run_id, reason, by)
             return
         await self._cancels.send(run_id, host_of(history), reason)
         run = await self._runs.load(run_id)
         if run.status.ended and run.status is not RunStatus.CANCELLED:
             raise RunAlreadyEnded(run_id, run.status)  # before its owner could have heard of this
 
-    async def _cancel_queued(self, tenant: str, run_id: RunId, reason: str) -> None:
+    async def _withdrawn(self, run: Run, by: str | None, reason: str) -> bool:
+        """Whether it was still waiting for a person. If not, it has ended like any other run."""
+        try:
+            if run.status is RunStatus.AWAITING_APPROVAL:
+                await self._approvals.withdraw(run.id, by=by, reason=reason)
+            else:
+                await self._runs.execute(run.id, NoteWaitEnded(cause=WaitOver.WITHDRAWN, reason=reason))
+        except (ApprovalClosed, WaitIsOver):
+            return False
+        self._bench.metrics.cancels.labels("withdrawn").inc()
+        return True
+
+    async def _cancel_queued(self, tenant: str, run_id: RunId, reason: str, by: str | None) -> None:
         """The run's stream decides who was first: this, or whoever begins the run.
 
         Nobody writes the stream of a run that waits, for a worker or for its session. Whoever has it in hand
@@ -171,7 +193,7 @@ class RunService:
         try:
             await self._runs.execute(run_id, CancelQueuedRun(reason=reason))
         except RunAlreadyBegun:
-            await self.cancel(tenant, run_id, reason)
+            await self.cancel(tenant, run_id, reason, by=by)
         else:
             self._bench.metrics.cancels.labels("queued").inc()
 

@@ -7,6 +7,7 @@ from functools import partial
 from app.faults import fault_point
 from app.supervision.agent_calls import AgentCalls
 from app.supervision.agent_tools import AgentTool
+from app.supervision.approval_gate import ApprovalGate
 from app.supervision.child_runs import RunsChildren
 from app.supervision.live_run import LiveRun
 from app.supervision.ownership import make_sure
@@ -51,6 +52,7 @@ class ToolStep:
         self._bench = bench
         self._tools = frozenset(definition.tools)
         self._agents = frozenset(definition.agents)
+        self.gate = ApprovalGate(live, self._find)
         self._calls_to_agents = AgentCalls(live, children)
         self._spending = spending
         self._stopping = stopping
@@ -71,6 +73,9 @@ class ToolStep:
             return None
         if self._runs_no_bodies:
             self._look_up(call)
+            return None
+        if (denial := self.gate.denial_of(call)) is not None:
+            self._fail(call, ToolFailure.DENIED, denial)
             return None
         tool = self._find(call.name)
         if tool is None:

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from app.metrics import Metrics
 from app.models.accounts import Accounts
 from app.models.gate import Gate
-from app.settings import ChainSettings, RecordingSettings, StoreSettings, ToolLoopSettings, TurnSettings
+from app.settings import (
+    ApprovalsSettings,
+    ChainSettings,
+    RecordingSettings,
+    StoreSettings,
+    ToolLoopSettings,
+    TurnSettings,
+)
 from app.store.event_log import EventLog
 from app.supervision.agent_tools import AgentTools
 from app.supervision.presence import Presence
@@ -43,3 +50,4 @@ class Workbench:
     chain: ChainSettings
     recording: RecordingSettings
     store: StoreSettings
+    approvals: ApprovalsSettings

@@ -114,6 +114,7 @@ from domain.side_events import (
     Summary,
 )
 from domain.submission import Origin, Overrides
+from tests.domain.approval_samples import APPROVAL_SAMPLES
 from tests.domain.workflow_samples import WORKFLOW_SAMPLES
 
 _ROOT, _PARENT, _BEFORE = (RunId(UUID(int=number)) for number in (1, 2, 3))
@@ -475,6 +476,7 @@ SAMPLES: dict[str, Event] = {
     "idempotency-key.released.v1": IdempotencyKeyReleased(run_id=_BEFORE, reason="run_failed"),
     "session.turn-added.v1": SessionTurnAdded(run_id=_ROOT, messages=_CONVERSATION),
     **WORKFLOW_SAMPLES,
+    **APPROVAL_SAMPLES,
 }
 
 

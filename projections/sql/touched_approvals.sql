@@ -1,0 +1,1 @@
+SELECT * FROM approvals WHERE run_id = ANY ($1::uuid[])
