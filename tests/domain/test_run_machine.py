@@ -41,6 +41,8 @@ from domain.commands import (
     StartRun,
     UseFallback,
 )
+from domain.compaction import Summarise, UseSummary
+from domain.criterion import AskJudge, TellUnmet
 from domain.decide import InvalidInput, decide
 from domain.errors import Conflict, NotFound
 from domain.failure import ErrorClass, FailureClass, RunError
@@ -49,6 +51,7 @@ from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, ToolMessage, UserMessage, flaw_in
 from domain.run import Run, RunStatus, evolve, fold
 from domain.session import turn_of
+from domain.side_events import AnswerSentBack, CriterionJudged
 from domain.turn import (
     Action,
     CallModel,
@@ -60,6 +63,7 @@ from domain.turn import (
     TurnLimits,
     next_action,
 )
+from tests.domain.beside import JUDGED, performed_beside, side_commands
 from tests.domain.facts import QUESTION, says
 from tests.domain.given import RUN_ID
 from tests.domain.strategies import call_failures, replies
@@ -82,6 +86,7 @@ def command_of(kind: type[Any], **fields: st.SearchStrategy[Any]) -> st.SearchSt
 
 
 commands: st.SearchStrategy[RunCommand] = st.one_of(
+    side_commands(),
     command_of(CreateRun, tenant=st.just("acme"), agent=st.just("support"), input=inputs),
     command_of(StartRun, host=st.just("host-1"), definition=st.just(AGENT)),
     command_of(BeginModelCall, step=steps, provider=st.sampled_from(["one", "two"]), model=st.just("m")),
@@ -154,12 +159,14 @@ class RunMachine(RuleBasedStateMachine):
         with contextlib.suppress(Conflict):
             assert decide(self.run, command) == []
 
-    @initialize(started=st.booleans(), input_ends_in_a_reply=st.booleans())
-    def open(self, started: bool, input_ends_in_a_reply: bool) -> None:
+    @initialize(
+        started=st.booleans(), input_ends_in_a_reply=st.booleans(), agent=st.sampled_from([AGENT, JUDGED])
+    )
+    def open(self, started: bool, input_ends_in_a_reply: bool, agent: AgentDefinition) -> None:
         messages = (QUESTION, says("It is")) if input_ends_in_a_reply else (QUESTION,)
         self.tell(CreateRun(tenant="acme", agent="support", input=messages))
         if started:
-            self.tell(StartRun(host="host-1", definition=AGENT))
+            self.tell(StartRun(host="host-1", definition=agent))
 
     @rule(command=commands)
     def anything(self, command: RunCommand) -> None:
@@ -294,9 +301,26 @@ class RunMachine(RuleBasedStateMachine):
         assert "" not in answers
 
     @invariant()
+    def an_answer_with_a_criterion_is_given_when_it_is_known_to_be_met(self) -> None:
+        """CHAIN-13."""
+        if self.run.status is RunStatus.COMPLETED and self.run.definition == JUDGED:
+            verdicts = [f for f in self.facts if isinstance(f, CriterionJudged | e.ModelReplied)]
+            assert isinstance(verdicts[-1], CriterionJudged)
+            assert verdicts[-1].met
+        sent_back = [fact.round for fact in self.facts if isinstance(fact, AnswerSentBack)]
+        assert sent_back == list(range(1, len(sent_back) + 1))
+
+    @invariant()
+    def what_is_called_besides_is_no_part_of_the_agents_chain(self) -> None:
+        """CHAIN-13."""
+        own = [fact for fact in self.facts if not isinstance(fact, e.SideEvent)]
+        assert fold(RUN_ID, own).standing == self.run.standing
+
+    @invariant()
     def the_plan_of_a_running_run_is_never_empty_handed(self) -> None:
         action = next_action(self.run, LIMITS)
-        waits = self.run.status is not RunStatus.RUNNING or self.run.calling is not None
+        calling = self.run.calling or self.run.beside.calling
+        waits = self.run.status is not RunStatus.RUNNING or calling is not None
         assert isinstance(action, Rest) == waits
 
 
@@ -317,6 +341,8 @@ def performed(action: Action) -> list[RunCommand]:
             return [FailRun(error=error)]
         case TellMissing(missing=missing):
             return [Nudge(missing=missing, message="go on")]
+        case UseSummary() | Summarise() | AskJudge() | TellUnmet():
+            return performed_beside(action)
         case Rest():
             return []
         case _:

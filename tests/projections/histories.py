@@ -19,6 +19,8 @@ from domain.queueing import BatchItem, QueueSpec, ScheduleFiring, TriggerDeliver
 from domain.replay import Replay, ReplayTools
 from domain.run import OpenCall, Run, evolve
 from domain.session import turn_of
+from domain.side_commands import BeginSideCall, RecordSideFailure, RecordSideReply
+from domain.side_events import SidePurpose
 from projections.base import Fact
 from tests.domain.facts import DEFINITION, QUESTION
 from tests.projections.story import NOON
@@ -165,12 +167,26 @@ def _lead_on(run: Run) -> st.SearchStrategy[c.RunCommand]:
         return st.just(c.StartRun(host="host-1", definition=DEFINITION))
     if run.calling is not None:
         return _answers(run.calling.step)
+    if run.beside.calling is not None:
+        return _side_answers()
     if run.open_calls:
         return st.sampled_from(run.open_calls).flatmap(_tool_commands)
     if run.answer and not run.failed:
         return st.just(c.CompleteRun())
     step = run.step if run.failed else run.step + 1
-    return _LINKS.map(lambda link: c.BeginModelCall(step=step, provider=link[0], model=link[1]))
+    own = _LINKS.map(lambda link: c.BeginModelCall(step=step, provider=link[0], model=link[1]))
+    beside = _LINKS.map(
+        lambda link: BeginSideCall(purpose=SidePurpose.COMPACTION, provider=link[0], model=link[1])
+    )
+    return st.one_of(own, own, beside)
+
+
+def _side_answers() -> st.SearchStrategy[c.RunCommand]:
+    failure = RecordSideFailure(failure_class=FailureClass.UNAVAILABLE, failure=_DOWN)
+    reply = st.builds(
+        RecordSideReply, usage=_USAGES, cost=_COSTS, currency=st.sampled_from(["USD", "USD", "EUR"])
+    )
+    return st.one_of(reply, reply, st.just(failure))
 
 
 def _answers(step: int) -> st.SearchStrategy[c.RunCommand]:

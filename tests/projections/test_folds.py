@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from domain import events as e
 from domain.failure import FailureKind
+from domain.side_events import SideCallFailed, SideCallReplied
 from projections.base import Connection, Fact
 from projections.catalog import PROJECTIONS
 from projections.run_record import RunRecord, record_of
@@ -105,21 +106,24 @@ async def test_statistics_count_what_the_records_of_the_runs_say(
         statuses["Cancelled"],
         len(settled),
     ]
-    replies = [event for event in events if isinstance(event, e.ModelReplied)]
+    replies = [event for event in events if isinstance(event, REPLIES)]
     assert [number or 0 for number in calls] == [
         len(replies),
         sum(
-            isinstance(event, e.ModelCallFailed) and event.failure.kind is not FailureKind.CIRCUIT_OPEN
+            isinstance(event, e.ModelCallFailed | SideCallFailed)
+            and event.failure.kind is not FailureKind.CIRCUIT_OPEN
             for event in events
         ),
         sum(reply.cost is None for reply in replies),
-        len({(r.stream_id, r.event.model) for r in facts if isinstance(r.event, e.ModelReplied)}),
+        len({(r.stream_id, r.event.model) for r in facts if isinstance(r.event, REPLIES)}),
         sum(record.usage.output_tokens for record in records),
         sum((reply.cost or Decimal(0) for reply in replies), Decimal(0)),
     ]
     assert len(tables["statistics_live_runs"]) == len(records) - len(ended)
 
 
+REPLIES = e.ModelReplied | SideCallReplied
+"""Calls besides the agent's own count for their model like any (CHAIN-13)."""
 RESULTS = (ToolCallState.RETURNED, ToolCallState.FAILED)
 
 

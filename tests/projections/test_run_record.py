@@ -28,6 +28,7 @@ from domain.ids import RunId
 from domain.messages import Usage
 from domain.replay import Replay, ReplayTools
 from domain.run import RunStatus
+from domain.side_events import SideCallReplied, SidePurpose
 from projections.base import BrokenStream
 from projections.run_record import RunRecord, record_of
 from tests.domain.facts import CREATED, OPENED, QUESTION, calling, failed, replied, says
@@ -112,6 +113,22 @@ def test_the_model_is_the_one_that_answered_last() -> None:
     answer = msgspec.structs.replace(replied(1, says("Hi")), provider="backup", model="big")
     record = folded(*OPENED, calling(1), failed(1), answer)
     assert (record.provider, record.model_id) == ("backup", "big")
+
+
+def test_what_is_called_besides_is_paid_for_and_leaves_the_model_as_it_is() -> None:
+    """CHAIN-13."""
+    summary = SideCallReplied(
+        purpose=SidePurpose.COMPACTION,
+        attempt=1,
+        provider="other",
+        model="tiny",
+        usage=Usage(input_tokens=7),
+        cost=Decimal("0.2"),
+    )
+    record = folded(*OPENED, summary, calling(1), priced(1, "0.1"))
+    assert (record.provider, record.model_id) == ("primary", "small")
+    assert (record.cost, record.usage) == ("0.3", Usage(input_tokens=7))
+    assert folded(*OPENED, summary).model_id == "small"
 
 
 def test_a_failed_run_tells_why() -> None:

@@ -16,14 +16,16 @@ from domain.events import (
     RunCompleted,
     RunFailed,
 )
-from domain.failure import ErrorClass
+from domain.failure import ErrorClass, FailureClass
 from domain.messages import Usage
 from domain.run import RunStatus
+from domain.side_events import SideCallFailed, SideCallReplied, SidePurpose
 from projections.base import Fact
 from projections.read.statistics import AgentStatistics, ModelStatistics, read_statistics
 from tests.domain.facts import (
     CREATED,
     OPENED,
+    OVERLOADED,
     asked_for,
     call,
     calling,
@@ -78,6 +80,35 @@ async def test_calls_are_grouped_by_the_model_that_answered(pool: asyncpg.Pool, 
             costs={"EUR": "0.3", "USD": "0.5"},
             unpriced_calls=1,
         ),
+    ]
+
+
+async def test_calls_besides_the_agents_own_are_grouped_by_the_model_that_answered(
+    pool: asyncpg.Pool, show: Show
+) -> None:
+    """CHAIN-13: a summary or a verdict is priced at the link that gave it, and counts for it."""
+    down = SideCallFailed(
+        purpose=SidePurpose.JUDGE,
+        attempt=1,
+        provider="first",
+        model="tiny",
+        failure_class=FailureClass.UNAVAILABLE,
+        failure=OVERLOADED,
+    )
+    verdict = SideCallReplied(
+        purpose=SidePurpose.JUDGE,
+        attempt=2,
+        provider="backup",
+        model="tiny",
+        usage=USAGE,
+        cost=Decimal("0.05"),
+    )
+    await show(in_one_log(run(1, *OPENED, answer(1, "0.10"), down, verdict)))
+    report = await read_statistics(pool, "acme")
+    assert [(one.provider, one.calls, one.failed_calls, one.costs) for one in report.by_model] == [
+        ("backup", 1, 0, {"USD": "0.05"}),
+        ("first", 0, 1, {}),
+        ("primary", 1, 0, {"USD": "0.1"}),
     ]
 
 
