@@ -10,6 +10,7 @@ of the closing. Both hosts, Postgres and this program share the machine.
 
 import asyncio
 import itertools
+import logging
 import signal
 import subprocess
 import sys
@@ -86,6 +87,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(rounds: int = 3) -> None:
     """Measure in turns and print the table."""
+    logging.getLogger("asyncpg").setLevel(logging.CRITICAL)  # our own pool meets the restart too
     rows = []
     for restarted in (False, True):
         found = [uvloop.run(measured(RUNS, restarted=restarted)) for _ in range(rounds)]
