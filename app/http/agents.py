@@ -9,11 +9,12 @@ from aiohttp import web
 
 from app.http.bodies import NoQuery, StartRunBody
 from app.http.decoding import body_of, query_of
-from app.http.events import name_run, stream_run
+from app.http.events import stream_run
 from app.http.idempotency import is_keyed, once
 from app.http.in_flight import IN_FLIGHT
 from app.http.negotiation import EVENT_STREAM, JSON, choose
 from app.http.outcomes import RUN, end_of, ended_as, respond
+from app.http.own_run import own_run
 from app.http.queued import accepted, prefers_async, queued
 from app.http.replies import reply
 from app.http.services import services_of, tenant_of
@@ -27,7 +28,6 @@ class AgentList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def start_run(request: web.Request) -> web.StreamResponse:
-    """Whoever hangs up while the run is being opened does not leave it half open, hence the shield."""
     query_of(request, NoQuery)
     if prefers_async(request):
         return await _queue_run(request)
@@ -36,13 +36,12 @@ async def start_run(request: web.Request) -> web.StreamResponse:
     services_of(request).drain.admit()
     media = choose(request.headers.get("Accept"), (EVENT_STREAM, JSON))
     submission = await _submission(request, streaming=media == EVENT_STREAM)
-    run_id = await shield(services_of(request).runs.start(submission))
-    if media == EVENT_STREAM:
-        return await stream_run(request, run_id)
-    name_run(request, run_id)
-    async with request.app[IN_FLIGHT].until_stop():
-        ended = await end_of(services_of(request).log, run_id)
-    return respond(ended, request)
+    async with own_run(request, services_of(request).runs.start(submission)) as run_id:
+        if media == EVENT_STREAM:
+            return await stream_run(request, run_id)
+        async with request.app[IN_FLIGHT].until_stop():
+            ended = await end_of(services_of(request).log, run_id)
+        return respond(ended, request)
 
 
 async def list_agents(request: web.Request) -> web.Response:

@@ -60,6 +60,10 @@ class InFlight:
         finally:
             self._timers.discard(timer)
 
+    @property
+    def stopping(self) -> bool:
+        return self._stopping
+
     def stop(self) -> None:
         """Nobody waits for a run any longer."""
         self._stopping = True

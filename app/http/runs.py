@@ -15,6 +15,7 @@ from app.http.watching import creation_of
 from domain.events import Recorded, RunCreated, RunEvent
 from domain.ids import RunId
 from domain.messages import Message
+from domain.submission import Overrides
 from projections.read.runs import list_runs as read_runs
 from projections.run_record import record_of
 from projections.tool_calls import ToolCallRecord, tool_calls_of
@@ -28,6 +29,8 @@ class RunInput(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     session_id: str | None
     parameters: dict[str, Any]
+    overrides: Overrides | None
+    """What the caller asked of this one run over what the agent is defined to be; null: nothing."""
 
     @classmethod
     def of(cls, run_id: RunId, created: RunCreated) -> "RunInput":
@@ -37,6 +40,7 @@ class RunInput(msgspec.Struct, frozen=True, kw_only=True):
             messages=created.input,
             session_id=created.session_id,
             parameters=created.parameters,
+            overrides=created.overrides,
         )
 
 

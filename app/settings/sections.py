@@ -40,6 +40,8 @@ class ServerSettings(Section, frozen=True, kw_only=True):
     """How long a new connection may take to ask for something."""
     body_timeout: PositiveSeconds = 30.0
     """How long a request's body may take to come, from when it is read."""
+    on_disconnect: Literal["continue", "cancel"] = "continue"
+    """What becomes of a run whose client hangs up while it watches or waits. With a key it always goes on."""
     sse_keepalive: PositiveSeconds = 15.0
     """How long an event stream may be silent before a comment keeps it open."""
 

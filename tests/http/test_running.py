@@ -58,6 +58,7 @@ async def test_messages_of_all_roles_are_taken_as_they_are(host: Client) -> None
         "messages": messages,
         "session_id": None,
         "parameters": {},
+        "overrides": None,
     }
 
 

@@ -1,6 +1,5 @@
 """Chat completions: an agent's run in OpenAI's words, whole or as it is written."""
 
-from asyncio import shield
 from contextlib import aclosing
 from functools import partial
 
@@ -8,7 +7,6 @@ from aiohttp import web
 
 from app.http.bodies import NoQuery
 from app.http.decoding import body_of, query_of
-from app.http.events import name_run
 from app.http.idempotency import is_keyed, once
 from app.http.openai import rendering
 from app.http.openai.answer_form import check_schema
@@ -19,6 +17,7 @@ from app.http.openai.keys import COMPLETION
 from app.http.openai.run_so_far import RunSoFar
 from app.http.openai.streams import ChunkStream
 from app.http.openai.waiting import wait_for_end
+from app.http.own_run import own_run
 from app.http.request_keys import STREAMING
 from app.http.services import STREAMS, services_of, tenant_of
 from app.http.watching import until_end
@@ -26,7 +25,6 @@ from app.supervision.run_service import StartRequest
 
 
 async def create_chat_completion(request: web.Request) -> web.StreamResponse:
-    """Whoever hangs up does not end the run, not even while it is being opened: hence the shield."""
     query_of(request, NoQuery)
     if is_keyed(request):
         return await once(request, COMPLETION, partial(_submitted, request))
@@ -34,12 +32,12 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     services.drain.admit()
     body = await body_of(request, ChatCompletionRequest)
     submission = await _submission(request, body)
-    run_id = name_run(request, await shield(services.runs.start(submission)))
-    if body.stream:
-        return await _stream(request, Chunks(run_id, with_usage=body.wants_usage))
-    run = RunSoFar(run_id)
-    await wait_for_end(request, run_id, run.see)
-    return rendering.completion(run).response()
+    async with own_run(request, services.runs.start(submission)) as run_id:
+        if body.stream:
+            return await _stream(request, Chunks(run_id, with_usage=body.wants_usage))
+        run = RunSoFar(run_id)
+        await wait_for_end(request, run_id, run.see)
+        return rendering.completion(run).response()
 
 
 async def _submitted(request: web.Request) -> StartRequest:

@@ -27,6 +27,7 @@ from app.http.openai.response_so_far import ResponseSoFar
 from app.http.openai.response_teller import ResponseTeller
 from app.http.openai.streams import ResponseStream
 from app.http.openai.waiting import wait_for_end
+from app.http.own_run import own_run
 from app.http.replies import reply
 from app.http.request_keys import STREAMING
 from app.http.services import STREAMS, Services, services_of, tenant_of
@@ -56,22 +57,28 @@ class ResponseQuery(Body, frozen=True, kw_only=True):
 
 
 async def create_response(request: web.Request) -> web.StreamResponse:
-    """Whoever hangs up does not end the run, not even while it is being opened: hence the shield."""
     query_of(request, NoQuery)
     if is_keyed(request):
         return await _create_once(request)
     services_of(request).drain.admit()
     body = await body_of(request, ResponseRequest)
     begun = _begin(services_of(request), body, await _submission(request, body))
-    run_id = name_run(request, await shield(begun))
+    if body.background:
+        return await _in_background(request, body, name_run(request, await shield(begun)))
+    async with own_run(request, begun) as run_id:
+        if body.stream:
+            return await _stream(request, run_id, ResponseTeller(run_id))
+        so_far = ResponseSoFar(run_id)
+        await wait_for_end(request, run_id, so_far.see)
+        return rendering.response(so_far).response()
+
+
+async def _in_background(request: web.Request, body: ResponseRequest, run_id: RunId) -> web.StreamResponse:
+    """The run is no concern of whoever asks, who may watch it all the same."""
     if body.stream:
         return await _stream(request, run_id, ResponseTeller(run_id))
-    if body.background:
-        created = await services_of(request).log.read_stream(run_stream(run_id), limit=1)
-        return rendering.render(run_id, created, api=QUEUED).response()
-    so_far = ResponseSoFar(run_id)
-    await wait_for_end(request, run_id, so_far.see)
-    return rendering.response(so_far).response()
+    created = await services_of(request).log.read_stream(run_stream(run_id), limit=1)
+    return rendering.render(run_id, created, api=QUEUED).response()
 
 
 async def _create_once(request: web.Request) -> web.Response:

@@ -240,3 +240,25 @@ async def test_a_session_is_named_by_a_label(shared: Host) -> None:
 
 def timestamp(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
+
+
+async def test_what_was_asked_over_the_agents_own_is_shown_with_what_the_run_was_given(shared: Host) -> None:
+    """HTTP-5"""
+    asked = await shared.ai.chat.completions.with_raw_response.create(
+        model="weather",
+        messages=[{"role": "system", "content": "Be brief."}, *ask()],
+        temperature=0,
+        max_tokens=7,
+        stop="END",
+        response_format={"type": "json_schema", "json_schema": {"name": "w", "schema": {"type": "object"}}},
+    )
+    plain = await shared.ai.chat.completions.with_raw_response.create(model="weather", messages=ask())
+    shown, none = [
+        (await shared.http.get(f"/tracon/api/runs/{raw.headers['x-run-id']}/input")).body["overrides"]
+        for raw in (asked, plain)
+    ]
+    assert shown == {
+        "options": {"temperature": 0.0, "max_output_tokens": 7, "stop": ["END"]},
+        "response_schema": {"type": "object"},
+    }
+    assert none is None
