@@ -94,20 +94,24 @@ def after(
     *,
     recover: bool = False,
     remaining_s: float | None = None,
+    retry_after_cap_s: float = 2.0,
     random: float = 1.0,
 ) -> Retry | NextLink | Stop:
     """What a failed call of the step leads to.
 
     `recover`: the next link may carry on an answer that was cut in the middle (CHAIN-14). `remaining_s` is
-    the time to the run's deadline, which no wait outlives; `random`, from 0 to 1, jitters the wait.
+    the time to the deadline, which no wait outlives; a link that wishes for more than `retry_after_cap_s`
+    is waited for only if no other is left; `random`, from 0 to 1, jitters the wait.
     """
     if not verdict.moves_on or (failure.content_delivered and not recover):
         return _ended(state, verdict, failure)
     if failure.content_delivered:
         return _carried_on(state, verdict, failure)
     if verdict.failure_class in _RETRIED and not state.retried:
-        wait_s = _wait_s(failure.retry_after_s, random)
-        if remaining_s is None or wait_s < remaining_s:
+        wish_s = _wish_s(failure.retry_after_s)
+        wait_s = max(wish_s, RETRY_WAIT_S) + RETRY_JITTER_S * random
+        in_time = remaining_s is None or wait_s < remaining_s
+        if in_time and (wish_s <= retry_after_cap_s or is_last(state)):
             return Retry(state=_with(state, retried=True), wait_s=wait_s)
     return _ended(state, verdict, failure) if _is_bound(state) else _moved_on(state, verdict, failure)
 
@@ -172,9 +176,8 @@ def _is_no_larger(candidate: ChainLink, than: ChainLink) -> bool:
     return windows[0] is not None and windows[1] is not None and windows[0] <= windows[1]
 
 
-def _wait_s(retry_after_s: float | None, random: float) -> float:
-    wish = retry_after_s if retry_after_s is not None and math.isfinite(retry_after_s) else 0.0
-    return max(wish, RETRY_WAIT_S) + RETRY_JITTER_S * random
+def _wish_s(retry_after_s: float | None) -> float:
+    return retry_after_s if retry_after_s is not None and math.isfinite(retry_after_s) else 0.0
 
 
 def _left(state: ChainState, verdict: Verdict, failure: CallFailure) -> LeftLink:

@@ -17,6 +17,7 @@ from app.models.sse import SseEvent
 from app.models.tool_calls import unique_ids
 from app.models.transcript import arguments_object
 from app.models.wire_errors import WireError, failure_reported, read_error
+from domain.failure import CallFailure, FailureKind
 from domain.messages import ToolCall, Usage
 
 DEFAULT_MAX_TOKENS = 4096
@@ -24,6 +25,7 @@ DEFAULT_MAX_TOKENS = 4096
 
 _LENGTH = frozenset({"max_tokens", "model_context_window_exceeded"})
 _PLAIN = frozenset({"text", "tool_use"})
+_STRAY_ARGUMENTS = CallFailure(kind=FailureKind.UNREADABLE, message="arguments of no tool call")
 
 
 class MessagesDialect:
@@ -66,7 +68,11 @@ class MessagesStream:
         self._provider = provider
         self._model = model
         self._text: list[str] = []
-        self._blocks: dict[int, _Block] = {}
+        self._blocks: list[_Block] = []
+        self._at: dict[int, _Block] = {}
+        """The block that an index means: the last that was opened there. Some servers number all alike."""
+        self._misnumbered = False
+        """Whether the indexes of arguments have turned out to mean nothing."""
         self._usage: MessagesUsage | None = None
 
     @property
@@ -87,17 +93,16 @@ class MessagesStream:
         self._usage = whole.usage
         self.stop_reason = whole.stop_reason or "end_turn"
         for index, given in enumerate(whole.content or ()):
-            self._blocks[index] = _Block(given)
+            self._open(index, given)
             if given.get("type") == "text":
                 self._text.append(str(given.get("text", "")))
 
     def reply(self) -> ModelReply:
         if self.stop_reason == "refusal":
             raise ModelCallError(FILTERED)
-        blocks = [block for _, block in sorted(self._blocks.items())]
-        given = tuple(call for block in blocks if (call := block.call()) is not None)
+        given = tuple(call for block in self._blocks if (call := block.call()) is not None)
         calls = unique_ids(given)
-        content = [block.whole() for block in blocks]
+        content = [block.whole() for block in self._blocks]
         keeps = calls == given and any(block.get("type") not in _PLAIN for block in content)
         return reply_of(
             "".join(self._text),
@@ -112,7 +117,7 @@ class MessagesStream:
         if event.type == "message_start" and event.message is not None:
             self._usage = event.message.usage
         elif event.type == "content_block_start":
-            self._blocks[event.index or 0] = _Block(event.content_block or {})
+            self._open(event.index or 0, event.content_block or {})
         elif event.type == "message_delta":
             self.stop_reason = (event.delta and event.delta.stop_reason) or self.stop_reason
             self._usage = event.usage.over(self._usage) if event.usage else self._usage
@@ -120,12 +125,33 @@ class MessagesStream:
             self.done = True
 
     def _take_delta(self, index: int, delta: Delta) -> str:
-        self._blocks.setdefault(index, _Block({"type": "text", "text": ""})).add(delta)
+        self._block_for(index, delta).add(delta)
         self.begun = self.begun or bool(delta.text or delta.partial_json or delta.thinking)
         if not delta.text:
             return ""
         self._text.append(delta.text)
         return delta.text
+
+    def _open(self, index: int, opened: dict[str, Any]) -> "_Block":
+        block = self._at[index] = _Block(opened)
+        self._blocks.append(block)
+        return block
+
+    def _block_for(self, index: int, delta: Delta) -> "_Block":
+        """The block that a delta goes on with. Arguments at an index without a call are the last call's.
+
+        A call that lost them would be made all the same, without any.
+        """
+        block = self._at.get(index)
+        if not delta.partial_json:
+            return block or self._open(index, {"type": "text", "text": ""})
+        if block is not None and block.takes_arguments and not self._misnumbered:
+            return block
+        self._misnumbered = True
+        calling = (block for block in reversed(self._blocks) if block.takes_arguments)
+        if (last := next(calling, None)) is None:
+            raise ModelCallError(_STRAY_ARGUMENTS)
+        return last
 
 
 class _Block:
@@ -134,6 +160,10 @@ class _Block:
     def __init__(self, opened: dict[str, Any]) -> None:
         self._opened = opened
         self._added: dict[str, list[Any]] = {}
+
+    @property
+    def takes_arguments(self) -> bool:
+        return str(self._opened.get("type")).endswith("tool_use")
 
     def add(self, delta: Delta) -> None:
         for field in ("text", "partial_json", "thinking", "signature", "citation"):

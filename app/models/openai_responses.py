@@ -63,6 +63,8 @@ class ResponsesStream:
         self._model = model
         self._text: list[str] = []
         self._items: list[msgspec.Raw] = []
+        self._arguments: dict[str | None, str] = {}
+        """Of calls, by their items. Some servers leave them out of the item."""
         self._response: Response | None = None
 
     @property
@@ -84,6 +86,8 @@ class ResponsesStream:
         if seen.type == "response.output_item.done":
             self._items.append(msgspec.Raw(bytes(seen.item)))
             return ""
+        if seen.type == "response.function_call_arguments.done" and isinstance(seen.arguments, str):
+            self._arguments[seen.item_id] = seen.arguments
         return self._take_delta(seen)
 
     def end(self, response: Response) -> str:
@@ -105,7 +109,7 @@ class ResponsesStream:
         if why == "content_filter":
             raise ModelCallError(FILTERED)
         items = self._parsed()
-        given = tuple(_call(item) for item in items if item.type == "function_call")
+        given = tuple(self._call(item) for item in items if item.type == "function_call")
         calls = unique_ids(given)
         keeps = calls == given and any(item.type == "reasoning" for item in items)
         return reply_of(
@@ -128,6 +132,6 @@ class ResponsesStream:
     def _parsed(self) -> list[Item]:
         return [decode_item(item) for item in self._items]
 
-
-def _call(item: Item) -> ToolCall:
-    return ToolCall(id=item.call_id or "", name=item.name or "", arguments=item.arguments or "{}")
+    def _call(self, item: Item) -> ToolCall:
+        arguments = item.arguments or self._arguments.get(item.id) or "{}"
+        return ToolCall(id=item.call_id or "", name=item.name or "", arguments=arguments)

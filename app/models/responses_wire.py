@@ -17,6 +17,7 @@ class Item(msgspec.Struct, gc=False):
     """One item of the output: a message, a function call, reasoning, or something of no interest."""
 
     type: str = ""
+    id: str | None = None
     content: Any = None
     call_id: str | None = None
     name: str | None = None
@@ -73,6 +74,8 @@ class ResponseEvent(msgspec.Struct, gc=False):
 
     type: str = ""
     delta: Any = None
+    item_id: str | None = None
+    arguments: Any = None
     item: msgspec.Raw = msgspec.Raw()
     response: Response | None = None
 

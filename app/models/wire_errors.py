@@ -11,6 +11,8 @@ import msgspec
 from domain.failure import CallFailure, FailureKind, status_of_code
 
 _MAX_MESSAGE = 500
+_LONGEST_WISH_S = 7 * 24 * 3600.0
+"""Nobody comes back later than that; a larger number is somebody's mistake."""
 
 
 class WireError(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,10 +74,10 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """The wait that the provider asks for: `retry-after-ms`, or `Retry-After` as seconds or as a date."""
     milliseconds = _seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:
-        return milliseconds / 1000
+        return _bounded_wish(milliseconds / 1000)
     asked = headers.get("Retry-After")
     seconds = _seconds(asked)
-    return _until(asked, headers.get("Date")) if seconds is None and asked else seconds
+    return _bounded_wish(_until(asked, headers.get("Date")) if seconds is None and asked else seconds)
 
 
 def bounded(text: str, limit: int = _MAX_MESSAGE) -> str:
@@ -103,7 +105,8 @@ def _retry_info_s(details: Any) -> float | None:
     delays = (
         (d.get("retryDelay") for d in details if isinstance(d, dict)) if isinstance(details, list) else ()
     )
-    return next((_seconds(delay.removesuffix("s")) for delay in delays if isinstance(delay, str)), None)
+    wishes = (_seconds(delay.removesuffix("s")) for delay in delays if isinstance(delay, str))
+    return _bounded_wish(next(wishes, None))
 
 
 def _text(value: Any) -> str | None:
@@ -122,6 +125,10 @@ def _seconds(text: str | None) -> float | None:
     except ValueError:
         return None
     return max(value, 0.0) if math.isfinite(value) else None
+
+
+def _bounded_wish(seconds: float | None) -> float | None:
+    return None if seconds is None else min(seconds, _LONGEST_WISH_S)
 
 
 def _until(date: str, server_date: str | None) -> float | None:

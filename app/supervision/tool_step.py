@@ -27,12 +27,17 @@ from domain.commands import (
 from domain.events import ToolEffect, ToolFailure
 from domain.messages import ToolCall
 from domain.replay import ReplayTools
+from domain.truncation import is_cut_off
 
 Begun = tuple[ToolCall, Tool | AgentTool, str]
 """A call whose beginning is on record, and its key."""
 
 NOT_RUN = "This is a replay: tools do not run in it, and no result of such a call was recorded."
+<<<<<<< /tmp/e3/land/app/supervision/tool_step.py
 NOT_STARTED = "The tool call did not start."
+=======
+CUT_OFF = "The reply reached its output limit within this call, so it was not made. Make it again, shorter."
+>>>>>>> app/supervision/tool_step.py
 CANCELLED = "The call was cancelled before it had a result."
 
 
@@ -82,6 +87,9 @@ class ToolStep:
             known = ", ".join(sorted(self._tools | self._agents)) or "none"
             output = f"There is no tool {call.name!r}. Tools that may be called: {known}."
             self._fail(call, ToolFailure.UNKNOWN_TOOL, output)
+            return None
+        if is_cut_off(self._live.run, call):
+            self._fail(call, ToolFailure.INVALID_ARGUMENTS, CUT_OFF)
             return None
         harmless = tool.safe_to_repeat or tool.effect is ToolEffect.READ
         if result := self._live.ledger.answer(call.name, call.arguments, harmless=harmless):

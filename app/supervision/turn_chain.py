@@ -20,6 +20,7 @@ class TurnChain:
     def __init__(self, live: LiveRun, bench: Workbench, definition: AgentDefinition) -> None:
         self._live = live
         self._metrics: Metrics = bench.metrics
+        self._retry_after_cap_s = bench.chain.retry_after_cap
         self._recover = definition.stream_recovery is StreamRecovery.CONTINUE
         self._begun = False
         self.state = ChainState(
@@ -57,6 +58,7 @@ class TurnChain:
             failure,
             recover=self._recover,
             remaining_s=self._live.remaining_s,
+            retry_after_cap_s=self._retry_after_cap_s,
             random=random.random(),  # noqa: S311 - jitter, not a secret
         )
         return outcome, self._record(outcome)

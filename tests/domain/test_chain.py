@@ -345,6 +345,20 @@ def test_a_wait_honours_the_providers_wish_and_is_jittered(
     assert again.wait_s == pytest.approx(least + RETRY_JITTER_S * random)
 
 
+@pytest.mark.parametrize("wish", [2.001, 300.0])
+def test_a_wish_that_is_too_long_is_not_waited_for_where_another_link_can_serve(wish: float) -> None:
+    """CHAIN-2: minutes of waiting are for those who have nobody else to ask."""
+    seen, transient = failure(retry_after_s=wish), of(FailureClass.TRANSIENT)
+    outcome = after(chain(ONE, TWO), transient, seen, remaining_s=600.0)
+    assert isinstance(outcome, NextLink)
+    assert outcome.state.link == TWO
+    assert isinstance(after(chain(ONE, TWO), transient, failure(retry_after_s=2.0)), Retry)
+    assert isinstance(after(outcome.state, transient, seen, remaining_s=600.0), Retry)
+    mute = ChainLink(link=TWO, supports_tools=False)
+    one = ChainLink(link=ONE, supports_tools=True)
+    assert isinstance(after(ChainState(links=(one, mute), needs_tools=True), transient, seen), Retry)
+
+
 @given(
     remaining_s=st.floats(0, 100),
     wish=st.none() | st.floats(0, 100),
@@ -354,7 +368,9 @@ def test_a_wait_never_outlives_the_deadline(remaining_s: float, wish: float | No
     """CHAIN-2: a retry that could not be made in time is not waited for; the next link is called now."""
     seen = failure(retry_after_s=wish)
     transient = of(FailureClass.TRANSIENT)
-    outcome = after(chain(ONE, TWO), transient, seen, remaining_s=remaining_s, random=random)
+    outcome = after(
+        chain(ONE, TWO), transient, seen, remaining_s=remaining_s, retry_after_cap_s=100.0, random=random
+    )
     wait_s = max(wish or 0.0, RETRY_WAIT_S) + RETRY_JITTER_S * random
     if wait_s < remaining_s:
         assert isinstance(outcome, Retry)

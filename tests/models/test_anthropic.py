@@ -175,6 +175,50 @@ def test_arguments_stay_as_the_model_wrote_them() -> None:
     assert reply.message.tool_calls[0].arguments == '{"x":  1, oops'
 
 
+def tool_use(index: int, call_id: str) -> dict[str, Any]:
+    block = {"type": "tool_use", "id": call_id, "name": "f", "input": {}}
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def arguments(index: int, text: str) -> dict[str, Any]:
+    return delta(index, type="input_json_delta", partial_json=text)
+
+
+TEXT = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (tool_use(0, "a"), arguments(0, '{"x":1}'), tool_use(0, "b"), arguments(0, '{"x":2}')),
+        (TEXT, tool_use(1, "a"), arguments(0, '{"x":1}'), tool_use(2, "b"), arguments(1, '{"x":2}')),
+        (TEXT, tool_use(1, "a"), arguments(2, '{"x":1}'), tool_use(2, "b"), arguments(3, '{"x":2}')),
+        (
+            tool_use(0, "a"),
+            arguments(9, '{"x"'),
+            arguments(8, ":1}"),
+            tool_use(1, "b"),
+            arguments(7, '{"x":2}'),
+        ),
+        (tool_use(0, "a"), tool_use(1, "b"), arguments(1, '{"x":2}'), arguments(0, '{"x":1}')),
+    ],
+    ids=["all alike", "one behind", "one ahead", "any", "right, and in turns"],
+)
+def test_arguments_are_their_calls_whatever_their_index(events: tuple[dict[str, Any], ...]) -> None:
+    """TOOL-1: a call that lost its arguments would be made without any."""
+    calls = read(*events, END).message.tool_calls
+    assert [(call.id, call.arguments) for call in calls] == [("a", '{"x":1}'), ("b", '{"x":2}')]
+
+
+def test_arguments_without_a_call_are_no_answer() -> None:
+    stream = DIALECT.stream(ASKED)
+    for event in (TEXT, delta(0, type="text_delta", text="Let me look.")):
+        stream.read(SseEvent(b"", json.dumps(event).encode()))
+    with pytest.raises(ModelCallError) as caught:
+        stream.read(SseEvent(b"", json.dumps(arguments(1, '{"x":1}')).encode()))
+    assert caught.value.failure.kind is FailureKind.UNREADABLE
+
+
 def test_blank_text_beside_a_call_is_left_out() -> None:
     """CHAIN-15: this wire refuses blank text."""
     call = ToolCall(id="a", name="f", arguments="{}")

@@ -122,6 +122,18 @@ def test_a_refusal_is_an_answer() -> None:
     assert DIALECT.read_body(ASKED, whole).message.content == "I will not."
 
 
+def test_arguments_that_stand_beside_their_item_are_its_own() -> None:
+    """TOOL-1: a call that lost its arguments would be made without any."""
+    called = {"type": "function_call", "id": "item_1", "call_id": "a", "name": "f", "arguments": ""}
+    done = event("response.function_call_arguments.done", item_id="item_1", arguments='{"x":1}')
+    of_another = event("response.function_call_arguments.done", item_id="item_2", arguments='{"x":2}')
+    item, end = event("response.output_item.done", item=called), {"status": "completed", "output": []}
+    _, reply = read(done, of_another, item, event("response.completed", response=end))
+    assert [call.arguments for call in reply.message.tool_calls] == ['{"x":1}']
+    _, reply = read(of_another, item, event("response.completed", response=end))
+    assert [call.arguments for call in reply.message.tool_calls] == ["{}"]
+
+
 def test_lifecycle_and_opened_items_are_no_content_and_reasoning_is_a_sign_of_life() -> None:
     """CLASS-2."""
     stream, begun = DIALECT.stream(ASKED), []

@@ -77,6 +77,15 @@ def test_the_wait_in_a_body_counts_where_no_header_asks() -> None:
     assert failure_of_status(429, {"Retry-After": "2"}, body).retry_after_s == 2
 
 
+@pytest.mark.parametrize("wish", ["1e300", "999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_wait_of_years_is_cut_to_a_week(wish: str) -> None:
+    """It goes on record, and into a header for whoever waits for the run."""
+    assert retry_after_s({"Retry-After": wish, "Date": "Sun, 29 Nov 2026 22:00:00 GMT"}) == 604_800
+    assert retry_after_s({"retry-after-ms": "1e300"}) == 604_800
+    body = b'{"error": {"code": 429, "details": [{"retryDelay": "1e300s"}]}}'
+    assert failure_of_status(429, {}, body).retry_after_s == 604_800
+
+
 def test_a_page_leaves_its_status() -> None:
     failure = failure_of_status(502, {}, b"<html>Bad gateway</html>")
     assert failure == CallFailure(kind=FailureKind.STATUS, message="it answered 502", status=502)

@@ -1,7 +1,10 @@
 """Models of the upstream that tests of the chain need beside its faults: how a begun answer is taken up."""
 
 from tests.upstream.exchange import Exchange
+from tests.upstream.family import Call
 from tests.upstream.registry import model
+
+CUT_CALL = Call(id="call_order00001", name="order_pizzas", arguments="{}")
 
 
 @model("says-the-rest")
@@ -20,6 +23,17 @@ async def _(exchange: Exchange) -> None:
 async def _(exchange: Exchange) -> None:
     await exchange.text("my ")
     await exchange.cut()
+
+
+@model("is-cut-off-in-a-call")
+async def _(exchange: Exchange) -> None:
+    """It reaches its output limit before the first argument of its call; told so, it answers."""
+    if "output limit" in str(exchange.attempt.body):
+        await exchange.text("I see.")
+        await exchange.finish()
+    else:
+        await exchange.calls(CUT_CALL)
+        await exchange.finish("length")
 
 
 @model("takes-no-prefill")

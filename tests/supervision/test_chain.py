@@ -235,6 +235,14 @@ async def test_a_retry_that_could_not_be_made_in_time_is_not_waited_for(host_of:
     assert kinds(seen)[-1] == "RunCompleted"
 
 
+async def test_a_long_wish_is_not_waited_for_where_another_link_can_serve(host_of: OpenHost) -> None:
+    """CHAIN-2: whatever the status that it comes with."""
+    busy = "default = { status = { status = 500, retry_after = 60 } }"
+    seen = await run(await host_of(chained(busy, OK)))
+    assert called(seen) == ["p1", "p2"]
+    assert only(seen, e.ModelCallRetried) == []
+
+
 async def test_a_cancel_in_the_wait_before_a_retry_ends_the_run_at_once(host_of: OpenHost) -> None:
     """CANCEL-3; C51."""
     limited = "default = { status = { status = 429, retry_after = 2 } }"

@@ -5,10 +5,15 @@ import json
 import pytest
 
 from domain import events as e
+from domain.agent import AgentDefinition
 from domain.failure import FailureClass
 from domain.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from tests.hosts import OpenHost, chained, follow, kinds, only, start
+from tests.supervision import models as models
+from tests.supervision.conftest import OpenWall
 from tests.supervision.one_database import database as database
+from tests.supervision.walls import FAMILIES, provider
+from tests.upstream.server import Upstream
 from tracon import tool
 
 DOWN = '{ status = { status = 503, message = "down" } }'
@@ -25,6 +30,31 @@ def called(seen: list[e.Recorded[e.Event]]) -> list[str]:
 
 def heard(seen: list[e.Recorded[e.Event]]) -> str:
     return "".join(delta.text for delta in only(seen, e.TextDelta))
+
+
+@pytest.mark.parametrize("streaming", [True, False], ids=["watched", "waited for"])
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_a_call_that_the_output_limit_cut_off_is_not_made(
+    wall_of: OpenWall, upstream: Upstream, family: str, streaming: bool
+) -> None:
+    """TOOL-1, CHAIN-8: one that lost its arguments looks like one without any. It would order the default."""
+    ordered = 0
+
+    @tool(effect="external")
+    def order_pizzas(count: int = 100) -> str:
+        """Order pizzas."""
+        nonlocal ordered
+        ordered += 1
+        return "ordered"
+
+    model = "is-cut-off-in-a-call"
+    settings = provider(family, upstream, "p", models={model: {"supports_tools": True}})
+    agent = AgentDefinition(name="a", provider="p", model=model, tools=("order_pizzas",))
+    wall = await wall_of(providers={"p": settings}, agents=(agent,), tools=(order_pizzas,))
+    seen = await follow(wall.host, await start(wall.host, "a", streaming=streaming))
+    assert only(seen, e.RunCompleted)[0].answer == "I see."
+    assert [one.failure for one in only(seen, e.ToolFailed)] == [e.ToolFailure.INVALID_ARGUMENTS]
+    assert (ordered, only(seen, e.ToolInvoking)) == (0, [])
 
 
 class TestLength:
