@@ -33,11 +33,8 @@ Begun = tuple[ToolCall, Tool | AgentTool, str]
 """A call whose beginning is on record, and its key."""
 
 NOT_RUN = "This is a replay: tools do not run in it, and no result of such a call was recorded."
-<<<<<<< /tmp/e3/land/app/supervision/tool_step.py
 NOT_STARTED = "The tool call did not start."
-=======
 CUT_OFF = "The reply reached its output limit within this call, so it was not made. Make it again, shorter."
->>>>>>> app/supervision/tool_step.py
 CANCELLED = "The call was cancelled before it had a result."
 
 
