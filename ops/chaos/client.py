@@ -224,7 +224,9 @@ class Client:
         path = f"/tracon/api/runs/{self._run_id}/cancel"
         try:
             async with self._reach.request("POST", path, _SHORT_TIMEOUT, "cancel") as response:
-                if response.status == 404:
+                if response.status == 202:
+                    self._received.cancels.append(self._run_id)
+                elif response.status == 404:
                     self._received.complain(
                         "acknowledged", "a run that was told of cannot be cancelled: 404", self._run_id
                     )

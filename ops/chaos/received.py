@@ -44,6 +44,8 @@ class Received:
         self.runs: dict[UUID, int] = {}
         """Runs that somebody was told of, with the number of the plan."""
         self.resolved: list[Resolved] = []
+        self.cancels: list[UUID] = []
+        """Runs whose cancel was accepted."""
         self.statuses: Counter[str] = Counter()
         self.violations: list[Violation] = []
 

@@ -36,11 +36,12 @@ from tests.chaos.forged import (
 )
 
 
-def received(*answers: Answer, resolved: tuple[Resolved, ...] = ()) -> Received:
+def received(*answers: Answer, resolved: tuple[Resolved, ...] = (), cancelled: bool = False) -> Received:
     told = Received()
     told.told_of(RUN, PLAN.number)
     told.answers += answers
     told.resolved += resolved
+    told.cancels += [RUN] * cancelled
     for one in map(frame, rows(WHOLE)):
         told.frame(RUN, one)
     return told
@@ -84,6 +85,9 @@ DOCTORED: dict[Check, Evidence] = {
     sessions.turns: evidence(streams={RUN: rows(WHOLE)}),
     outcomes.continuations: with_run(*WHOLE[:5], ORPHANED),
     outcomes.resolutions: evidence(received=received(resolved=(RESOLVED,))),
+    outcomes.cancels: with_run(
+        *WHOLE[:5], ORPHANED, e.RunContinued(by=RunId(OTHER)), received=received(cancelled=True)
+    ),
     outcomes.settled: evidence(streams={OTHER: rows([reserved()], OTHER)}),
 }
 
@@ -124,6 +128,13 @@ class TestSessions:
         cancelled = rows((CREATED, e.RunCancelled()))
         later = rows(WHOLE, OTHER, position=100)
         assert list(sessions.apart(evidence(streams={RUN: cancelled, OTHER: later}))) == []
+
+
+def test_a_run_may_end_as_it_will_after_its_cancel_was_accepted() -> None:
+    """CANCEL-1: 202 says that it was asked for."""
+    told = received(cancelled=True)
+    assert list(outcomes.cancels(evidence(received=told))) == []
+    assert list(outcomes.cancels(with_run(*WHOLE[:5], ORPHANED, received=told))) == []
 
 
 class TestOutcomes:

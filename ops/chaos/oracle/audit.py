@@ -23,6 +23,7 @@ CHECKS: tuple[Check, ...] = (
     sessions.turns,
     outcomes.continuations,
     outcomes.resolutions,
+    outcomes.cancels,
     outcomes.settled,
 )
 

@@ -45,6 +45,14 @@ def resolutions(evidence: Evidence) -> Iterator[Violation]:
             yield _of(run, "it is not continued for the doubt about a call that was resolved")
 
 
+def cancels(evidence: Evidence) -> Iterator[Violation]:
+    """Nobody goes on with a run whose cancel was accepted, whatever became of its host (CANCEL-2)."""
+    for run_id in evidence.received.cancels:
+        run = evidence.runs.get(run_id)
+        if run is not None and run.first(RunContinued):
+            yield _of(run, "it was continued although its cancel had been accepted")
+
+
 def settled(evidence: Evidence) -> Iterator[Violation]:
     """A key is answered or free again, unless nobody knows whether it may be (IDEM-5)."""
     for stream_id, rows in evidence.streams.items():
