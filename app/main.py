@@ -14,7 +14,7 @@ from typing import Any
 from app.assembly.approvals import approvals_of
 from app.assembly.calls import gate_of, time_limits_of
 from app.assembly.stores import event_log_at, open_database
-from app.assembly.submissions import at_work, idempotency_of, worker_of
+from app.assembly.submissions import at_work, idempotency_of, quotas_of, worker_of
 from app.assembly.supervision import duties_of, session_turns_of, workbench_of
 from app.assembly.workflows import workflows_of
 from app.db.migrate import migrate
@@ -177,7 +177,8 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         )
         orphans.on_orphaned.append(continuer.consider)
         resolutions = Resolutions(runs, continuer)
-        replays = Replays(event_log, runs, continuer, opener, catalog, drain)
+        quotas = quotas_of(settings, pool, metrics)
+        replays = Replays(event_log, runs, continuer, opener, catalog, drain, quotas)
         approvals = approvals_of(settings, pool, event_log, runs, duties)
         run_service = RunService(
             catalog=catalog,
@@ -189,16 +190,29 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             cancels=cancels,
             closing=closing,
             drain=drain,
+            quotas=quotas,
         )
-        workflows = workflows_of(
-            settings, workflow_catalog, bench, children, roster, runs, drain, opener.refuse, metrics
+        workflows, recovery = workflows_of(
+            settings,
+            workflow_catalog,
+            bench,
+            children,
+            roster,
+            runs,
+            drain,
+            cancels,
+            quotas,
+            opener.refuse,
+            metrics,
         )
-        queued = QueuedRuns(run_service, workflows)
+        # Before the continuer, which says of what is left over why nothing goes on from it.
+        orphans.on_orphaned.insert(0, recovery.consider)
+        queued = QueuedRuns(run_service, workflows, recovery)
         worker = None if leasing is None else worker_of(leasing, queued, event_log, drain, settings, metrics)
         idempotency, decisions = idempotency_of(settings, pool, event_log, runs, roster, duties, metrics)
         stack.push_async_callback(idempotency.close)
         schedules = Schedules(
-            event_log, catalog, partial(database_time, pool), grace_s=settings.schedules.grace
+            event_log, catalog, quotas, partial(database_time, pool), grace_s=settings.schedules.grace
         )
         keys = KeyStore(pool)
         last_used = LastUsed(keys.note_use)
@@ -214,12 +228,13 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             log=event_log,
             pool=pool,
             schedules=schedules,
-            batches=Batches(event_log, pool, catalog, opener.refuse),
+            batches=Batches(event_log, pool, catalog, quotas, opener.refuse),
             triggers=Triggers(
                 triggers,
                 event_log,
                 partial(database_time, pool),
                 metrics,
+                quotas,
                 max_attempts=settings.async_run.max_attempts,
             ),
             async_run=settings.async_run,

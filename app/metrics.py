@@ -233,6 +233,12 @@ class Metrics:
             ["limit"],  # depth | total_runs | total_tokens | total_cost | duration
             registry=self.registry,
         )
+        self.quota_refusals = Counter(
+            "tracon_quota_refusals_total",
+            "Submissions, and pieces of work of live runs, that a used-up quota kept from starting.",
+            ["quota", "what"],  # names from the settings; submission | work
+            registry=self.registry,
+        )
         self.model_retries = Counter(
             "tracon_model_retries_total",
             "Calls made once more to the same link after a failure.",

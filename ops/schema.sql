@@ -223,6 +223,13 @@ CREATE TABLE public.provider_health (
     checked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
+CREATE TABLE public.quota_reservations (
+    run_id uuid NOT NULL,
+    tenant_id text NOT NULL,
+    agent text NOT NULL,
+    reserved_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE public.run_heartbeats (
     run_id uuid NOT NULL,
     host_id text NOT NULL,
@@ -401,6 +408,9 @@ ALTER TABLE ONLY public.notification_tracking
 ALTER TABLE ONLY public.provider_health
     ADD CONSTRAINT provider_health_one_row PRIMARY KEY (provider);
 
+ALTER TABLE ONLY public.quota_reservations
+    ADD CONSTRAINT quota_reservations_pkey PRIMARY KEY (run_id);
+
 ALTER TABLE ONLY public.run_heartbeats
     ADD CONSTRAINT run_heartbeats_one_owner PRIMARY KEY (run_id);
 
@@ -450,6 +460,8 @@ CREATE INDEX jobs_by_schedule ON public.jobs USING btree (tenant_id, schedule, q
 CREATE INDEX jobs_by_status ON public.jobs USING btree (tenant_id, status, queued_at DESC, run_id DESC);
 
 CREATE INDEX jobs_newest ON public.jobs USING btree (tenant_id, queued_at DESC, run_id DESC);
+
+CREATE INDEX quota_reservations_by_tenant ON public.quota_reservations USING btree (tenant_id);
 
 CREATE INDEX runs_by_agent ON public.runs USING btree (tenant_id, agent, created_at DESC, run_id DESC);
 

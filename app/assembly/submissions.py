@@ -16,6 +16,7 @@ from app.jobs.leasing import Leasing
 from app.jobs.scheduler import Scheduler
 from app.jobs.worker import Worker
 from app.metrics import Metrics
+from app.quotas.quotas import Quotas
 from app.settings.whole import Settings
 from app.store.event_log import EventLog
 from app.supervision.drain import Drain
@@ -24,6 +25,7 @@ from app.supervision.roster import Roster
 from app.supervision.runs import Runs
 from app.workflows.queued_runs import QueuedRuns
 from domain.ids import RunId
+from domain.quota import Quota
 from projections.jobs import CHANNEL as JOBS
 
 
@@ -94,3 +96,19 @@ def idempotency_of(
         metrics=metrics,
     )
     return service, Decisions(keys, is_live=is_live)
+
+
+def quotas_of(settings: Settings, pool: asyncpg.Pool, metrics: Metrics) -> Quotas:
+    """What tenants may use."""
+    quotas = (
+        Quota(
+            name=name,
+            metric=one.metric,
+            period=one.period,
+            limit=one.limit,
+            tenant=one.tenant,
+            agent=one.agent,
+        )
+        for name, one in settings.quotas.items()
+    )
+    return Quotas(quotas, pool, currency=settings.pricing.currency, metrics=metrics)

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 from app.functions.runner import FunctionRunner
 from app.metrics import Metrics
+from app.quotas.quotas import Quotas
 from app.settings.whole import Settings
+from app.supervision.cancels import Cancels
 from app.supervision.child_runs import RunsChildren
 from app.supervision.drain import Drain
 from app.supervision.roster import Roster
@@ -14,6 +16,7 @@ from app.workflow_catalog import WorkflowCatalog
 from app.workflows.bench import WorkflowBench
 from app.workflows.definitions import WorkflowDefinitions
 from app.workflows.opening import WorkflowOpener
+from app.workflows.recovery import WorkflowRecovery
 from app.workflows.service import WorkflowService
 from app.workflows.slots import Slots
 from domain.ids import RunId
@@ -27,10 +30,12 @@ def workflows_of(
     roster: Roster,
     runs: Runs,
     drain: Drain,
+    cancels: Cancels,
+    quotas: Quotas,
     refuse: Callable[[RunId], None],
     metrics: Metrics,
-) -> WorkflowService:
-    """The workflows of a host."""
+) -> tuple[WorkflowService, WorkflowRecovery]:
+    """The workflows of a host, and what goes on from their runs when those lose their workers."""
     workflow_bench = WorkflowBench(
         host=bench,
         catalog=catalog,
@@ -40,4 +45,6 @@ def workflows_of(
         settings=settings.workflows,
     )
     opener = WorkflowOpener(workflow_bench, roster, refuse)
-    return WorkflowService(WorkflowDefinitions(catalog), opener, runs, drain, settings.workflows)
+    service = WorkflowService(WorkflowDefinitions(catalog), opener, runs, drain, quotas, settings.workflows)
+    recovery = WorkflowRecovery(bench.log, runs, opener, cancels, settings.workflows, metrics)
+    return service, recovery

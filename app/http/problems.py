@@ -11,6 +11,7 @@ from app.http.openai.error_object import ApiError, error_object
 from app.http.request_keys import REQUEST_ID
 from domain.errors import Conflict, NotFound, Rejected, Unavailable
 from domain.idempotency import KeyReused
+from domain.quota import QuotaExceeded
 from projections.run_record import RunRecord
 
 MEDIA_TYPE = "application/problem+json"
@@ -36,7 +37,13 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The same for clients that look for OpenAI's error object."""
 
 
-_STATUS_OF_FAMILY = ((KeyReused, 422), (NotFound, 404), (Conflict, 409), (Rejected, 400))
+_STATUS_OF_FAMILY = (
+    (KeyReused, 422),
+    (QuotaExceeded, 429),
+    (NotFound, 404),
+    (Conflict, 409),
+    (Rejected, 400),
+)
 # What the driver said names addresses and belongs in the log.
 _STORE_AWAY = "The event store cannot be reached now. What was not acknowledged was not begun."
 _CRASHED = "The service failed to answer. Its log has the cause under this request's id."

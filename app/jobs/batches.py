@@ -13,6 +13,7 @@ from uuid_utils.compat import uuid7
 from app.db.errors import StoreUnavailable
 from app.identity import new_run_id
 from app.jobs.submission import SUBMISSION_PATIENCE_S, queued_run
+from app.quotas.quotas import Asked, Quotas
 from app.registry import Catalog
 from app.store.event_log import Change, EventLog
 from domain.errors import NotFound, Rejected
@@ -76,16 +77,24 @@ class Batches:
     """Every method raises StoreUnavailable."""
 
     def __init__(
-        self, log: EventLog, pool: asyncpg.Pool, catalog: Catalog, refuse: Callable[[RunId], None]
+        self,
+        log: EventLog,
+        pool: asyncpg.Pool,
+        catalog: Catalog,
+        quotas: Quotas,
+        refuse: Callable[[RunId], None],
     ) -> None:
         """`refuse` is told of a run that may have been recorded although its submission was refused."""
         self._log = log
         self._pool = pool
         self._catalog = catalog
+        self._quotas = quotas
         self._refuse = refuse
 
     async def create(self, tenant: str, agent: str, items: Sequence[Item], queue: QueueSpec) -> Batch:
-        """Queue a run for each item, in one append, or for none. Raise AgentNotFound or BadItem."""
+        """Queue a run for each item, in one append, or for none. Raise AgentNotFound, BadItem or
+        QuotaExceeded.
+        """
         definition = self._catalog.agent(agent)
         for number, item in enumerate(items):
             try:
@@ -111,12 +120,13 @@ class Batches:
             )
             for number, (run_id, item) in enumerate(zip(runs, items, strict=True))
         ]
-        try:
-            [created, *_] = await self._log.append(own, *changes, patience_s=SUBMISSION_PATIENCE_S)
-        except StoreUnavailable:
-            for run_id in runs:
-                self._refuse(run_id)
-            raise
+        async with self._quotas.admitted(tenant, *(Asked(run_id, agent) for run_id in runs)):
+            try:
+                [created, *_] = await self._log.append(own, *changes, patience_s=SUBMISSION_PATIENCE_S)
+            except StoreUnavailable:
+                for run_id in runs:
+                    self._refuse(run_id)
+                raise
         states = tuple(ItemState(number=number, run_id=run_id) for number, run_id in enumerate(runs))
         return _batch(batch_id, agent, created.at, states)
 

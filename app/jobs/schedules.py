@@ -8,13 +8,15 @@ import msgspec
 
 from app.identity import new_run_id
 from app.jobs.cron import BadCron, CronCalendar
-from app.jobs.submission import SUBMISSION_PATIENCE_S, queued_run
+from app.jobs.submission import SUBMISSION_PATIENCE_S, failed_at_once, queued_run
+from app.quotas.quotas import Asked, Quotas
 from app.registry import Catalog
 from app.store.event_log import Change, EventLog, VersionConflict
 from domain.events import Recorded, ScheduleEvent
 from domain.ids import RunId, schedule_stream
 from domain.parameters import instantiate
 from domain.queueing import ScheduleDefinition, ScheduleFiring
+from domain.quota import QuotaExceeded
 from domain.schedule import (
     DefineSchedule,
     Fire,
@@ -41,9 +43,10 @@ Now = Callable[[], Awaitable[datetime]]
 class Schedules:
     """Every method raises StoreUnavailable; those that take a name, ScheduleNotFound."""
 
-    def __init__(self, log: EventLog, catalog: Catalog, now: Now, *, grace_s: float) -> None:
+    def __init__(self, log: EventLog, catalog: Catalog, quotas: Quotas, now: Now, *, grace_s: float) -> None:
         self._log = log
         self._catalog = catalog
+        self._quotas = quotas
         self._now = now
         self._grace_s = grace_s
 
@@ -77,13 +80,20 @@ class Schedules:
         await self._append(tenant, name, lambda _: RemoveSchedule())
 
     async def trigger(self, tenant: str, name: str) -> RunId:
-        """A run out of turn."""
+        """A run out of turn. Raise QuotaExceeded."""
         run_id = new_run_id()
-        await self._append(tenant, name, lambda _: TriggerSchedule(run_id=run_id))
+        schedule = fold(one.event for one in await self._history(tenant, name))
+        if schedule.definition is None:
+            raise ScheduleNotFound(name)
+        async with self._quotas.admitted(tenant, Asked(run_id, schedule.definition.agent)):
+            await self._append(tenant, name, lambda _: TriggerSchedule(run_id=run_id))
         return run_id
 
     async def settle(self, tenant: str, name: str) -> Fire | Skip | None:
-        """Do what is due now. None where nothing is, or another host was faster."""
+        """Do what is due now. None where nothing is, or another host was faster.
+
+        A run that the tenant has no quota for is there all the same, and failed: nobody else would be told.
+        """
         schedule = fold(one.event for one in await self._history(tenant, name))
         if schedule.definition is None:
             return None
@@ -92,10 +102,21 @@ class Schedules:
             return None
         command = FireSchedule(firing=due, run_id=new_run_id()) if isinstance(due, Fire) else due
         try:
-            await self._log.append(*self._changes(tenant, name, schedule, command))
+            changes = self._changes(tenant, name, schedule, command)
+            if isinstance(command, FireSchedule):
+                await self._fire(tenant, Asked(command.run_id, schedule.definition.agent), *changes)
+            else:
+                await self._log.append(*changes)
         except (VersionConflict, NotDue):
             return None
         return due
+
+    async def _fire(self, tenant: str, asked: Asked, own: Change, run: Change) -> None:
+        try:
+            async with self._quotas.admitted(tenant, asked):
+                await self._log.append(own, run)
+        except QuotaExceeded as exceeded:
+            await self._log.append(own, failed_at_once(run, exceeded.standing.error))
 
     async def _execute(
         self, tenant: str, name: str, command: Callable[[Schedule], ScheduleCommand]

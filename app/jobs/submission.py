@@ -2,13 +2,17 @@
 
 from typing import Any
 
+import msgspec
+
 from app.store.event_log import Change
-from domain.commands import CreateRun
+from domain.commands import CreateRun, FailRun
 from domain.decide import decide
+from domain.events import RunCreated
+from domain.failure import RunError
 from domain.ids import RunId, Version, run_stream
 from domain.messages import Message
 from domain.queueing import QueueSpec
-from domain.run import Run
+from domain.run import Run, fold
 
 SUBMISSION_PATIENCE_S = 2.0
 """As long as any other submission waits for a store that has just gone (EVENT-8)."""
@@ -39,3 +43,10 @@ def queued_run(
         tenant=tenant,
         events=tuple(decide(Run(id=run_id), create)),
     )
+
+
+def failed_at_once(queued: Change, error: RunError) -> Change:
+    """The same run, ended before any worker takes it."""
+    run_id = RunId(queued.stream_id)
+    run = fold(run_id, (event for event in queued.events if isinstance(event, RunCreated)))
+    return msgspec.structs.replace(queued, events=(*queued.events, *decide(run, FailRun(error=error))))

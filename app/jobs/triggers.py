@@ -11,12 +11,15 @@ import msgspec
 from app.jobs.signature import BadSecret, is_signed, secrets_in
 from app.jobs.submission import SUBMISSION_PATIENCE_S, queued_run
 from app.metrics import Metrics
+from app.quotas.quotas import Asked, Quotas
 from app.settings import TriggerSettings
+from app.store.change import Change
 from app.store.event_log import EventLog, VersionConflict
 from domain.errors import Rejected
 from domain.ids import RunId, delivered_run
 from domain.messages import UserMessage
 from domain.queueing import QueueSpec, TriggerDelivery
+from domain.quota import QuotaExceeded
 
 _PLACEHOLDER = "{{ body }}"
 _NONE = "none"
@@ -76,6 +79,7 @@ class Triggers:
         log: EventLog,
         now: Callable[[], Awaitable[datetime]],
         metrics: Metrics,
+        quotas: Quotas,
         *,
         max_attempts: int,
     ) -> None:
@@ -83,36 +87,45 @@ class Triggers:
         self._log = log
         self._now = now
         self._metrics = metrics
+        self._quotas = quotas
         self._max_attempts = max_attempts
 
     async def accept(self, name: str, delivery: Delivery) -> Accepted | None:
         """Queue the delivery's run. None where nobody who knows the secret sent it, or not lately.
 
-        Raise EmptyMessage or StoreUnavailable; after the latter the sender may just send it again.
+        Raise EmptyMessage, QuotaExceeded, or StoreUnavailable, after which the sender may just send it again.
         """
         trigger = self._triggers.get(name)
         if trigger is None or not await self._is_genuine(trigger, delivery):
             self._count(trigger, "refused")
             return None
         run_id = delivered_run(trigger.settings.tenant, name, delivery.id)
+        run = queued_run(
+            run_id,
+            trigger.settings.tenant,
+            trigger.settings.agent,
+            (UserMessage(content=_message(trigger.settings, delivery.body)),),
+            self._queue(trigger, delivery),
+            parameters=trigger.settings.parameters,
+            session_id=trigger.settings.session_id,
+        )
+        repeated = not await self._kept(run, Asked(run_id, trigger.settings.agent))
+        self._count(trigger, "repeated" if repeated else "queued")
+        return Accepted(run_id, repeated=repeated)
+
+    async def _kept(self, run: Change, asked: Asked) -> bool:
+        """Keep the run. False where an earlier sending of the delivery has it."""
         try:
-            await self._log.append(
-                queued_run(
-                    run_id,
-                    trigger.settings.tenant,
-                    trigger.settings.agent,
-                    (UserMessage(content=_message(trigger.settings, delivery.body)),),
-                    self._queue(trigger, delivery),
-                    parameters=trigger.settings.parameters,
-                    session_id=trigger.settings.session_id,
-                ),
-                patience_s=SUBMISSION_PATIENCE_S,
-            )
-        except VersionConflict:
-            self._count(trigger, "repeated")
-            return Accepted(run_id, repeated=True)
-        self._count(trigger, "queued")
-        return Accepted(run_id, repeated=False)
+            async with self._quotas.admitted(run.tenant, asked):
+                try:
+                    await self._log.append(run, patience_s=SUBMISSION_PATIENCE_S)
+                except VersionConflict:
+                    return False
+        except QuotaExceeded:
+            if await self._log.read_last(run.stream_id) is None:
+                raise
+            return False
+        return True
 
     async def _is_genuine(self, trigger: Trigger, delivery: Delivery) -> bool:
         """Nothing is asked of the store for who does not know the secret."""

@@ -62,6 +62,12 @@ class Runs(Protocol):
     async def close(self, run_id: RunId, error: RunError) -> None:
         """End a run that nothing works on any more, as cancelled if that was asked for."""
 
+    async def recover(self, run_id: RunId, *, is_last: bool) -> bool:
+        """Close a run whose owner is gone and have another one go on from it, if it is of a kind that does.
+
+        `is_last`: this is the job's last attempt, so none goes on. False: the run was left as it is (WF-4).
+        """
+
     def cut_off(self, run_id: RunId) -> None:
         """Stop working on the run at once and leave its stream as it is."""
 
@@ -71,9 +77,10 @@ class Worker:
 
     - it never began: begin it;
     - it ended: forget the job;
-    - it began: its owner's lease ran out, so the owner is gone or has stopped. The run cannot begin twice. It
-      is closed as interrupted; or, when the job is out of attempts, the job is given up and its run left to
-      reconciliation (JOB-1). If the owner is alive after all, its next append is fenced (EVENT-3).
+    - it began: its owner's lease ran out, so the owner is gone or has stopped. The run cannot begin twice. If
+      it is of a workflow, another run may go on from its latest checkpoint (WF-4). Otherwise it is closed as
+      interrupted; or, when the job is out of attempts, the job is given up and its run left to reconciliation
+      (JOB-1). If the owner is alive after all, its next append is fenced (EVENT-3).
     """
 
     def __init__(
@@ -202,7 +209,9 @@ class Worker:
         return None
 
     async def _follow_a_lost_owner(self, job: LeasedJob) -> None:
-        if job.attempts > job.max_attempts:
+        if await self._runs.recover(job.run_id, is_last=job.attempts >= job.max_attempts):
+            await self._queue.finish(job.run_id, job.term)
+        elif job.attempts > job.max_attempts:
             await self._give_up(job)
         else:
             await self._done(job, self._runs.close(job.run_id, INTERRUPTED))

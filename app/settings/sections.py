@@ -11,6 +11,7 @@ import msgspec
 
 from app.settings.durations import AnySeconds, Interval, LeaseSeconds, PositiveSeconds, Seconds
 from domain.agent import NAME_PATTERN
+from domain.quota import Metric, Period
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -232,6 +233,24 @@ class AgentGraphSettings(Section, frozen=True, kw_only=True):
     max_total_runs: int = 25
     max_duration: AnySeconds | None = None
     """Counted while a run of the tree is at work. Nothing new begins after it; nothing is interrupted."""
+
+
+class QuotaSettings(Section, frozen=True, kw_only=True):
+    """What a tenant may use in a period (BUDGET-6)."""
+
+    metric: Metric
+    period: Period
+    """Of UTC's days and months."""
+    limit: Annotated[Decimal, msgspec.Meta(ge=0)]
+    """0 allows nothing."""
+    tenant: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    """None: every tenant has a quota of its own."""
+    agent: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    """Count the runs of this agent or workflow only; none: all together."""
+
+    def __post_init__(self) -> None:
+        if not self.limit.is_finite():
+            raise BrokenRelation("limit", f"{self.limit} is no number of {self.metric} that can be used up")
 
 
 class LaneSettings(Section, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from app.settings.sections import (
     IdempotencySettings,
     ModelConcurrencySettings,
     PricingSettings,
+    QuotaSettings,
     RateLimitSettings,
     RecordingSettings,
     ResponseCacheSettings,
@@ -66,6 +67,7 @@ class Settings(Section, frozen=True, kw_only=True):
     run_continuation: RunContinuationSettings = RunContinuationSettings()
     workflows: WorkflowSettings = WorkflowSettings()
     agent_graph: AgentGraphSettings = AgentGraphSettings()
+    quotas: dict[str, QuotaSettings] = msgspec.field(default_factory=dict)
     drain: DrainSettings = DrainSettings()
     async_run: AsyncRunSettings = AsyncRunSettings()
     schedules: SchedulesSettings = SchedulesSettings()

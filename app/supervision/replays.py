@@ -5,6 +5,7 @@ from typing import Any, cast
 import msgspec
 
 from app.identity import new_run_id
+from app.quotas.quotas import Asked, Quotas
 from app.registry import Catalog
 from app.store.event_log import EventLog
 from app.supervision.continuer import Continuer
@@ -55,6 +56,7 @@ class Replays:
         opener: Opener,
         catalog: Catalog,
         drain: Drain,
+        quotas: Quotas,
     ) -> None:
         self._log = event_log
         self._runs = runs
@@ -62,10 +64,11 @@ class Replays:
         self._opener = opener
         self._catalog = catalog
         self._drain = drain
+        self._quotas = quotas
 
     async def start(self, request: ReplayRequest) -> RunId:
         """Open the replay. Raise RunNotFound, NotReplayable, AgentNotFound, BadParameter, UnusableAgent,
-        Draining or StoreUnavailable.
+        QuotaExceeded, Draining or StoreUnavailable.
         """
         self._drain.admit()
         run = await self._runs.load(request.run_id, request.tenant)
@@ -75,16 +78,16 @@ class Replays:
         create = _creation(created, request)
         definition = self._definition(run, create, request)
         self._catalog.verify(definition)
-        opened = await self._opener.open(
-            Opening(
-                run_id=new_run_id(),
-                create=create,
-                definition=definition,
-                ledger=await self._ledger(request),
-                history=await self._history(run, created),
-            )
+        opening = Opening(
+            run_id=new_run_id(),
+            create=create,
+            definition=definition,
+            ledger=await self._ledger(request),
+            history=await self._history(run, created),
         )
-        return RunId(opened.stream_id)
+        async with self._quotas.admitted(created.tenant, Asked(opening.run_id, created.agent)):
+            await self._opener.open(opening)
+        return opening.run_id
 
     def _definition(self, run: Run, create: CreateRun, request: ReplayRequest) -> AgentDefinition:
         if not request.recorded_definition:

@@ -7,6 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from app.identity import new_run_id
+from app.quotas.quotas import Asked, Quotas
 from app.registry import Catalog
 from app.store.event_log import Change, VersionConflict
 from app.supervision.approvals import Approvals
@@ -71,6 +72,7 @@ class RunService:
         cancels: Cancels,
         closing: Closing,
         drain: Drain,
+        quotas: Quotas,
     ) -> None:
         self._catalog = catalog
         self._bench = bench
@@ -81,6 +83,7 @@ class RunService:
         self._cancels = cancels
         self._closing = closing
         self._drain = drain
+        self._quotas = quotas
 
     async def start(self, request: StartRequest) -> RunId:
         """`submit`, for those who need the run's id and no more."""
@@ -91,20 +94,20 @@ class RunService:
 
         Return its first event as it was recorded.
 
-        Raise Draining, AgentNotFound, BadParameter, SessionBusy, SessionMoved, StoreUnavailable, or
-        VersionConflict where a stream alongside had moved; then nothing was begun.
+        Raise Draining, AgentNotFound, BadParameter, QuotaExceeded, SessionBusy, SessionMoved,
+        StoreUnavailable, or VersionConflict where a stream alongside had moved; then nothing was begun.
         """
         self._drain.admit()
         create = _creation(request)
-        return await self._opener.open(
-            Opening(
-                run_id=request.run_id or new_run_id(),
-                create=create,
-                definition=defined(self._catalog, create),
-                alongside=request.alongside,
-                session_version=request.session_version,
-            )
+        opening = Opening(
+            run_id=request.run_id or new_run_id(),
+            create=create,
+            definition=defined(self._catalog, create),
+            alongside=request.alongside,
+            session_version=request.session_version,
         )
+        async with self._quotas.admitted(request.tenant, Asked(opening.run_id, request.agent)):
+            return await self._opener.open(opening)
 
     async def look_up(self, run_ids: Sequence[RunId]) -> dict[RunId, Run]:
         """The runs as they are now, in one query. An unknown one is missing. Raise StoreUnavailable."""

@@ -7,6 +7,7 @@ from functools import partial
 import msgspec
 
 from app.identity import new_run_id
+from app.quotas.quotas import Asked, Quotas
 from app.settings import WorkflowSettings
 from app.store.event_log import Change, VersionConflict
 from app.supervision.drain import Drain
@@ -58,12 +59,14 @@ class WorkflowService:
         opener: WorkflowOpener,
         runs: Runs,
         drain: Drain,
+        quotas: Quotas,
         settings: WorkflowSettings,
     ) -> None:
         self.definitions = definitions
         self._opener = opener
         self._runs = runs
         self._drain = drain
+        self._quotas = quotas
         self._settings = settings
 
     async def start(self, request: StartRequest) -> RunId:
@@ -73,7 +76,8 @@ class WorkflowService:
     async def submit(self, request: StartRequest) -> Recorded[Event]:
         """Open a run of the workflow that the request calls its agent. When this returns, it is kept.
 
-        Raise Draining, WorkflowNotFound, UnusableWorkflow, or VersionConflict where a stream alongside moved.
+        Raise Draining, WorkflowNotFound, UnusableWorkflow, QuotaExceeded, or VersionConflict where a stream
+        alongside moved.
         """
         self._drain.admit()
         found = await self.definitions.find(request.tenant, request.agent)
@@ -87,14 +91,14 @@ class WorkflowService:
             origin=request.origin,
             queue=self.queued(request.queue),
         )
-        return await self._opener.open(
-            WorkflowOpening(
-                run_id=request.run_id or new_run_id(),
-                create=create,
-                open=OpenWorkflow(definition=found.definition, definition_version=found.version),
-                alongside=request.alongside,
-            )
+        opening = WorkflowOpening(
+            run_id=request.run_id or new_run_id(),
+            create=create,
+            open=OpenWorkflow(definition=found.definition, definition_version=found.version),
+            alongside=request.alongside,
         )
+        async with self._quotas.admitted(request.tenant, Asked(opening.run_id, request.agent)):
+            return await self._opener.open(opening)
 
     def queued(self, queue: QueueSpec | None) -> QueueSpec | None:
         """With attempts for every continuation, and one that closes the chain (WF-4)."""
