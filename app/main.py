@@ -37,6 +37,7 @@ from app.metrics import Metrics
 from app.models.adapters import accounts_of
 from app.models.circuits import Circuits
 from app.models.http import HttpSession
+from app.quotas.watch import QuotaBook
 from app.registry import AppDefinitions, Catalog
 from app.settings.whole import Settings
 from app.supervision.cancels import Cancels
@@ -155,7 +156,12 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             )
         circuits = Circuits(settings.circuit_breaker, metrics, accounts)
         gate = gate_of(settings, options.app, circuits, metrics)
-        bench = workbench_of(settings, catalog, accounts, gate, event_log, presence, host_id, metrics)
+        quotas = quotas_of(settings, pool, metrics)
+        book = QuotaBook(quotas, metrics)
+        event_log.on_committed.append(book.committed)
+        counting = asyncio.create_task(book.run(), name="quotas")
+        stack.push_async_callback(_cancelled, counting)
+        bench = workbench_of(settings, catalog, accounts, gate, event_log, presence, book, host_id, metrics)
         runs = Runs(event_log)
         gone_after_s = settings.run_reconciliation.orphan_threshold
         cancels = Cancels(pool, event_log, host_id, settings.cancellation, gone_after_s, metrics)
@@ -177,7 +183,6 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         )
         orphans.on_orphaned.append(continuer.consider)
         resolutions = Resolutions(runs, continuer)
-        quotas = quotas_of(settings, pool, metrics)
         replays = Replays(event_log, runs, continuer, opener, catalog, drain, quotas)
         approvals = approvals_of(settings, pool, event_log, runs, duties)
         run_service = RunService(
@@ -287,7 +292,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             continuer=continuer,
             in_flight=application[IN_FLIGHT],
             leasing=leasing,
-            parts=(projecting, watching, noting, beating, receiving, performing, *working),
+            parts=(projecting, watching, counting, noting, beating, receiving, performing, *working),
         )
 
 

@@ -9,6 +9,7 @@ from app.db.pool import database_time
 from app.metrics import Metrics
 from app.models.accounts import Accounts
 from app.models.gate import Gate
+from app.quotas.watch import QuotaBook
 from app.registry import Catalog
 from app.settings.whole import Settings
 from app.store.event_log import EventLog
@@ -35,6 +36,7 @@ def workbench_of(
     gate: Gate,
     event_log: EventLog,
     presence: Presence,
+    quotas: QuotaBook,
     host_id: str,
     metrics: Metrics,
 ) -> Workbench:
@@ -50,7 +52,7 @@ def workbench_of(
         currency=settings.pricing.currency,
         tools=catalog.tools,
         agents=AgentTools(catalog),
-        trees=Trees(event_log, settings.agent_graph, settings.pricing.currency, metrics),
+        trees=Trees(event_log, settings.agent_graph, quotas, settings.pricing.currency, metrics),
         tool_runner=ToolRunner(settings.cancellation),
         metrics=metrics,
         turn=settings.turn,

@@ -1,7 +1,7 @@
 """The event log: the one place where facts are kept."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -64,6 +64,8 @@ class EventLog:
         self._wakeups = Wakeups(listen, host, channels)
         self._remote = RemoteStreams(self._reader, self._feed, self._wakeups)
         self._tasks: list[asyncio.Task[None]] = []
+        self.on_committed: list[Callable[[list[Recorded[Event]]], None]] = []
+        """Told of what this host has written, in order, before its writers are. They must not raise."""
 
     async def __aenter__(self) -> Self:
         self.start()
@@ -192,6 +194,8 @@ class EventLog:
 
     def _committed(self, recorded: list[Recorded[Event]]) -> None:
         self._metrics.count_runs(recorded)
+        for tell in self.on_committed:
+            tell(recorded)
         self._feed.publish(recorded)
         self._wakeups.ring()
         self._notifier.poke()

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from app.clock import elapsed_s
 from app.db.errors import StoreUnavailable
 from app.metrics import Metrics
+from app.quotas.watch import QuotaBook, QuotaWatch
 from app.settings import AgentGraphSettings
 from app.store.errors import Fenced
 from app.store.event_log import EventLog
@@ -101,20 +102,23 @@ class Spending:
     """One run's side of it. Whatever the run records is charged to the tree at that moment (BUDGET-8)."""
 
     def __init__(
-        self, live: LiveRun, tree: Tree, log: EventLog, currency: str, others: tuple[Refuses, ...] = ()
+        self, live: LiveRun, tree: Tree, log: EventLog, currency: str, quotas: QuotaWatch | None
     ) -> None:
         self._live = live
         self._log = log
         self._currency = currency
-        self._refusing: tuple[Refuses, ...] = (tree, *others)
+        self._quotas = quotas
+        self._refusing: tuple[Refuses, ...] = (tree,) if quotas is None else (tree, quotas)
         self.tree = tree
         live.on_fact = self._note
 
     async def begin(self) -> RunError | None:
         """Start the clock of a new tree, from what the runs before this one have spent (BUDGET-7).
 
-        Return what ends the run, if nobody can say what that is.
+        Return what ends the run, if nobody can say what that is. Raise StoreUnavailable.
         """
+        if self._quotas is not None:
+            await self._quotas.begin()
         if self.tree.has_begun:
             return None
         spent = await spent_before(self._log, self._live.run)
@@ -182,14 +186,25 @@ class Spending:
                 loop.call_soon_threadsafe(self.report, cause, usage)
 
     def _note(self, event: Event) -> None:
-        self.tree.charge(b.charge_of(event))
+        charge = b.charge_of(event)
+        self.tree.charge(charge)
+        if self._quotas is not None:
+            self._quotas.charge(self._live.run.version, charge)
 
 
 class Trees:
     """The trees whose runs are on this host. One goes when the last of its runs has ended."""
 
-    def __init__(self, log: EventLog, settings: AgentGraphSettings, currency: str, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        settings: AgentGraphSettings,
+        quotas: QuotaBook,
+        currency: str,
+        metrics: Metrics,
+    ) -> None:
         self._log = log
+        self._quotas = quotas
         self._limits = b.limits_of(
             depth=settings.max_depth,
             runs=settings.max_total_runs,
@@ -211,7 +226,9 @@ class Trees:
 
     def spending_of(self, live: LiveRun) -> Spending:
         """For the actor of the run: it keeps the tree for as long as it has this."""
-        return Spending(live, self.tree_of(live.run), self._log, self._currency)
+        agent = live.run.created.agent if live.run.created else ""
+        watch = self._quotas.watch(live.id, live.tenant, agent)
+        return Spending(live, self.tree_of(live.run), self._log, self._currency, watch)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
