@@ -51,6 +51,10 @@ class Presence:
             self._ended.add(run_id)
         self._doubtful.discard(run_id)
 
+    def answers_for(self, run_id: RunId) -> bool:
+        """Whether the run is at work on this host, though a heartbeat may not have said so yet."""
+        return run_id in self._live
+
     def call_roll(self) -> Roll:
         """From any thread."""
         with self._lock:

@@ -100,7 +100,9 @@ class Reconciler:
         lost = {
             run_id: host_of(history)
             for run_id, history in histories.items()
-            if not is_over(history) and not _is_answered_for(history, alive)
+            if not is_over(history)
+            and not self._presence.answers_for(run_id)
+            and not _is_answered_for(history, alive)
         }
         claimed = await self._fetch("claim_unvouched", self._host, list(lost), list(lost.values()))
         found = [self._orphan(row["run_id"], lost[row["run_id"]], silent=True) for row in claimed]

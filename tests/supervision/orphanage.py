@@ -44,9 +44,9 @@ class Judge:
         self.metrics = Metrics()
         cancels = Cancels(pool, log, host, CancellationSettings(), 300.0, self.metrics)
         self.orphans = Orphans(log, cancels, self.metrics)
-        presence = Presence(settings.orphan_threshold, clock=lambda: steady_s)
-        presence.beaten(presence.call_roll(), (), asked_at=0.0, answered_at=0.0)
-        self.reconciler = Reconciler(pool, self.orphans, host, presence, settings)
+        self.presence = Presence(settings.orphan_threshold, clock=lambda: steady_s)
+        self.presence.beaten(self.presence.call_roll(), (), asked_at=0.0, answered_at=0.0)
+        self.reconciler = Reconciler(pool, self.orphans, host, self.presence, settings)
 
     async def scan(self) -> None:
         await self.reconciler.scan(EVER)

@@ -161,6 +161,18 @@ class TestWithoutAHeartbeat:
         await Judge(pool, log).scan()
         assert isinstance(await last_of(log, run_id), e.RunFailed) is closed
 
+    async def test_a_host_does_not_judge_a_run_that_is_at_work_on_it(
+        self, log: EventLog, pool: asyncpg.Pool, run_id: RunId
+    ) -> None:
+        """RECON-2: it was held up between the run's beginning and its next beat, and so it alone knows."""
+        judge = Judge(pool, log)
+        judge.presence.enter(run_id)
+        await judge.scan()
+        assert len(await events_of(log, run_id)) == len(OPENED)
+        judge.presence.leave(run_id)
+        await judge.scan()
+        assert await last_of(log, run_id) == ORPHANED
+
     async def test_a_run_that_began_lately_is_left_alone(
         self, log: EventLog, pool: asyncpg.Pool, run_id: RunId
     ) -> None:
