@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -10,8 +12,9 @@ from app.supervision.side_calls import SideCalls
 from app.supervision.side_request import SideQuestion
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
+from domain.budget import Charge
 from domain.compaction import INSTRUCTIONS, SHARE_OF_TIME, Summarise, UseSummary, due
-from domain.failure import CallFailure, FailureClass, FailureKind, RunError, error_of
+from domain.failure import CallFailure, ErrorClass, FailureKind, RunError
 from domain.run import Run
 from domain.side_commands import CompactContext, GiveUpCompaction
 from domain.side_events import SidePurpose, Summary
@@ -52,41 +55,59 @@ class CompactionStep:
             known = (*known, session.summary)
         return due(run, session.messages, known, self._fixed_tokens)
 
-    async def perform(self, plan: UseSummary | Summarise) -> None:
-        """Do it. It is committed before any model is shown it, so that nobody has to be asked twice."""
-        if isinstance(plan, UseSummary):
-            self._compact(plan.summary, plan.context_tokens, reused=True)
-        else:
-            found = await self._summarise(plan)
-            if isinstance(found, RunError):
-                log.warning("compaction.failed", extra={"run_id": str(self._live.id), "error": found.message})
-                self._live.execute(GiveUpCompaction(error=found))
-            else:
-                self._compact(found, plan.context_tokens, reused=False)
+    def estimate(self, plan: Summarise) -> Charge:
+        """What the summary is expected to cost."""
+        return self._summarizer.estimate(_question(plan))
+
+    async def summarise(self, plan: Summarise) -> None:
+        """Have it summarised, or put on record that this cannot be had."""
+        found = await self._ask(_question(plan), partial(_shorter, plan))
+        if isinstance(found, Summary):
+            return await self._show(found, plan.context_tokens, reused=False)
+        log.warning("compaction.failed", extra={"run_id": str(self._live.id), "error": found.message})
+        return self._live.execute(GiveUpCompaction(error=found))
+
+    async def use(self, plan: UseSummary) -> None:
+        """Show the model a summary that is there."""
+        await self._show(plan.summary, plan.context_tokens, reused=True)
+
+    async def _show(self, summary: Summary, context_tokens: int, *, reused: bool) -> None:
+        """It is committed before any model reads it, so that nobody has to be asked for it twice."""
+        self._live.execute(CompactContext(summary=summary, context_tokens=context_tokens, reused=reused))
         await self._live.flush()
 
-    def _compact(self, summary: Summary, context_tokens: int, *, reused: bool) -> None:
-        self._live.execute(CompactContext(summary=summary, context_tokens=context_tokens, reused=reused))
-
-    async def _summarise(self, plan: Summarise) -> Summary | RunError:
-        calls = self._calls
-        if calls is None:
-            raise RuntimeError("an agent without a summarizer has nothing summarised")
-        asked = SideQuestion(instructions=INSTRUCTIONS, material=plan.material, can_do_without=True)
+    async def _ask(self, asked: SideQuestion, read: Callable[[str], Summary]) -> Summary | RunError:
         limit = asyncio.timeout(self._live.remaining_s * SHARE_OF_TIME)
         try:
             async with limit:
-                return await calls.ask(asked, lambda text: _shorter(plan, text))
+                return await self._summarizer.ask(asked, read)
         except TimeoutError:
             if not limit.expired():
                 raise
-            calls.give_up(_TOO_LONG)
-            return error_of("of the summarizer", FailureClass.INTERNAL, _TOO_LONG)
+            self._summarizer.give_up(_TOO_LONG)
+            return _NOT_IN_TIME
+
+    @property
+    def _summarizer(self) -> SideCalls:
+        if self._calls is None:
+            raise RuntimeError("an agent without a summarizer has nothing summarised")
+        return self._calls
 
 
 _TOO_LONG = CallFailure(
     kind=FailureKind.INTERNAL, message="there was no summary within half of the time that the run had left"
 )
+
+
+_NOT_IN_TIME = RunError(
+    message=f"the summarizer was given up: {_TOO_LONG.message}",
+    type="compaction_overdue",
+    error_class=ErrorClass.TIMEOUT,
+)
+
+
+def _question(plan: Summarise) -> SideQuestion:
+    return SideQuestion(instructions=INSTRUCTIONS, material=plan.material, can_do_without=True)
 
 
 def _shorter(plan: Summarise, text: str) -> Summary:

@@ -5,6 +5,7 @@ from app.supervision.side_calls import SideCalls
 from app.supervision.side_request import SideQuestion
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
+from domain.budget import Charge
 from domain.criterion import INSTRUCTIONS, SCHEMA, judgement_in, question, sent_back, unavailable
 from domain.failure import RunError
 from domain.side_commands import JudgeAnswer, SendBack
@@ -27,16 +28,13 @@ class JudgeStep:
         """The provider at which the judge's call waits for a place."""
         return None if self._calls is None else self._calls.waiting_at
 
-    async def perform(self) -> RunError | None:
+    def estimate(self) -> Charge:
+        """What the verdict is expected to cost."""
+        return self._judge.estimate(self._question())
+
+    async def ask(self) -> RunError | None:
         """Get the verdict on the answer. Return the error that ends the run, if nobody can say."""
-        if self._calls is None:
-            raise RuntimeError("an agent without a judge has nothing judged")
-        asked = SideQuestion(
-            instructions=INSTRUCTIONS,
-            material=question(self._criterion, self._live.conversation),
-            response_schema=SCHEMA,
-        )
-        found = await self._calls.ask(asked, judgement_in)
+        found = await self._judge.ask(self._question(), judgement_in)
         if isinstance(found, RunError):
             return unavailable(found)
         self._live.execute(JudgeAnswer(met=found.met, reason=found.reason))
@@ -45,3 +43,13 @@ class JudgeStep:
     def send_back(self, reason: str) -> None:
         """Tell the agent's model why its answer will not do."""
         self._live.execute(SendBack(message=sent_back(reason)))
+
+    def _question(self) -> SideQuestion:
+        material = question(self._criterion, self._live.conversation)
+        return SideQuestion(instructions=INSTRUCTIONS, material=material, response_schema=SCHEMA)
+
+    @property
+    def _judge(self) -> SideCalls:
+        if self._calls is None:
+            raise RuntimeError("an agent without a judge has nothing judged")
+        return self._calls

@@ -78,7 +78,7 @@ class RunActor(Actor[Cancel | PenLost]):
         self._deadline: asyncio.Timeout | None = None
         self._spending = bench.trees.spending_of(live)
         self._model_step = ModelStep(live, bench, definition)
-        self._side_steps = SideSteps(live, bench, definition)
+        self._side_steps = SideSteps(live, bench, definition, self._spending)
         self._tool_step = ToolStep(live, bench, definition, children, self._spending, self._stopping)
 
     @property

@@ -1,8 +1,6 @@
 """Calls of models besides the agent's own, on a binding with fallbacks of its own (CHAIN-13)."""
 
 import asyncio
-import logging
-import random
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -11,18 +9,20 @@ from typing import TypeVar
 
 from app.faults import fault_point
 from app.models.accounts import Account
-from app.models.gate import CallFailed
+from app.models.gate import CallFailed, CallOverdue
 from app.models.port import ModelReply, ModelRequest
 from app.models.response_cache import cache_key
 from app.supervision.live_run import LiveRun
 from app.supervision.model_call import call_model
 from app.supervision.ownership import make_sure
+from app.supervision.side_chain import SideChain
 from app.supervision.side_request import SideQuestion, request_for
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition, Binding, Link
 from domain.breaker import ProviderUnavailable
-from domain.chain import ChainState, NextLink, Retry, Stop, Verdict, after, answered
-from domain.failure import CallFailure, FailureClass, FailureKind, RunError
+from domain.budget import Charge, estimate_of
+from domain.chain import Verdict
+from domain.failure import CallFailure, FailureClass, FailureKind, RunError, silence_until_deadline
 from domain.messages import Usage
 from domain.pricing import cost_of
 from domain.side_commands import (
@@ -30,11 +30,9 @@ from domain.side_commands import (
     RecordSideFailure,
     RecordSideQueueing,
     RecordSideReply,
-    UseSideFallback,
 )
 from domain.side_events import SidePurpose
-
-log = logging.getLogger(__name__)
+from domain.written import tokens_in
 
 T = TypeVar("T")
 
@@ -63,10 +61,10 @@ class SideCalls:
         self._bench = bench
         self._caches = definition.cache_replies
         self._purpose = purpose
-        self._links = tuple(bench.chain_link(link) for link in binding.links)
         self._options = binding.options
-        self._state = ChainState(links=self._links)
+        self._chain = SideChain(live, bench, purpose, binding)
         self._cached = False
+        self._began = 0.0
         self.waiting_at: str | None = None
         """The provider at which a call was waiting for a place when this was last heard of."""
 
@@ -83,19 +81,22 @@ class SideCalls:
                 error = await self._after_failure(_REFUSED, refused.failure)
             except CallFailed as failed:
                 error = await self._after_failure(failed.verdict, failed.failure)
+            except CallOverdue as overdue:
+                self._record_failure(overdue.verdict, overdue.failure)
+                raise asyncio.CancelledError from overdue
             else:
-                try:
-                    found = read(reply.message.content)
-                except ValueError as flaw:
-                    self._replied(reply, str(flaw))
-                    failure = CallFailure(kind=FailureKind.EMPTY, message=str(flaw))
-                    error = await self._after(_OF_NO_USE, failure)
-                else:
-                    self._replied(reply, None)
-                    self._state = answered(self._state, streamed=False)
+                found = self._read(reply, read)
+                if not isinstance(found, CallFailure):
                     return found
+                error = await self._chain.after(_OF_NO_USE, found)
             if error is not None:
                 return error
+
+    def estimate(self, asked: SideQuestion) -> Charge:
+        """What a call is expected to spend, at the link that is called now."""
+        prompt = tokens_in(asked.instructions) + tokens_in(asked.material)
+        price = self._bench.prices.get(self._chain.link)
+        return estimate_of(prompt, self._options.max_output_tokens, price)
 
     def give_up(self, failure: CallFailure) -> None:
         """The call in flight was not waited for. Nobody knows better than this what became of it."""
@@ -104,12 +105,14 @@ class SideCalls:
             self._live.execute(RecordSideFailure(failure_class=FailureClass.INTERNAL, failure=failure))
 
     async def _call(self, asked: SideQuestion) -> ModelReply:
-        link, live = self._state.link, self._live
+        link, live = self._chain.link, self._live
         begin = BeginSideCall(purpose=self._purpose, provider=link.provider, model=link.model)
         live.execute(begin, within_s=_COMPANY_S)
-        request = request_for(asked, self._options, self._state, self._bench.chain)
+        request = request_for(asked, self._options, self._chain.state, self._bench.chain)
         account = self._bench.accounts.of(link.provider, live.tenant)
-        key = cache_key(live.tenant, link.provider, request) if self._caches else None
+        # A reply that was of no use may be kept, and is not to be had again.
+        caches = self._caches and live.run.beside.attempts == 1
+        key = cache_key(live.tenant, link.provider, request) if caches else None
         self._cached, self.waiting_at = False, link.provider
         return await self._bench.gate.call(
             account,
@@ -117,13 +120,14 @@ class SideCalls:
             cache_key=key,
             on_hit=self._hit,
             on_long_wait=partial(live.note, RecordSideQueueing()),
+            overdue=self._overdue,
         )
 
     async def _attempt(self, link: Link, account: Account, request: ModelRequest) -> ModelReply:
         fault_point("model.call.before")
         self.waiting_at = None
         await make_sure(self._live, self._bench)
-        began = perf_counter()
+        self._began = began = perf_counter()
         try:
             return await call_model(self._bench.accounts.adapter(account), request, "", None)
         finally:
@@ -134,8 +138,19 @@ class SideCalls:
     def _hit(self, _: ModelReply) -> None:
         self._cached, self.waiting_at = True, None
 
+    def _read(self, reply: ModelReply, read: Callable[[str], T]) -> T | CallFailure:
+        """Put the reply on record, with what is wrong with it."""
+        try:
+            found = read(reply.message.content)
+        except ValueError as flaw:
+            self._replied(reply, str(flaw))
+            return CallFailure(kind=FailureKind.EMPTY, message=str(flaw))
+        self._replied(reply, None)
+        self._chain.answered()
+        return found
+
     def _replied(self, reply: ModelReply, flaw: str | None) -> None:
-        link, metrics = self._state.link, self._bench.metrics
+        link, metrics = self._chain.link, self._bench.metrics
         self._live.execute(
             RecordSideReply(
                 usage=Usage() if self._cached else reply.usage,
@@ -150,58 +165,19 @@ class SideCalls:
         else:
             metrics.count_reply(link.provider, link.model, reply.usage)
 
+    def _overdue(self) -> CallFailure | None:
+        """What a silent call is that is being cancelled. A caller who leaves early says nothing by that."""
+        if self._live.remaining_s > 0:
+            return None
+        return silence_until_deadline(perf_counter() - self._began, self._bench.turn.timeout)
+
     async def _after_failure(self, verdict: Verdict, failure: CallFailure) -> RunError | None:
-        link, failure_class = self._state.link, verdict.failure_class
+        self._record_failure(verdict, failure)
+        return await self._chain.after(verdict, failure)
+
+    def _record_failure(self, verdict: Verdict, failure: CallFailure) -> None:
+        link, failure_class = self._chain.link, verdict.failure_class
         self.waiting_at = None
         self._live.execute(RecordSideFailure(failure_class=failure_class, failure=failure))
         if failure.kind is not FailureKind.CIRCUIT_OPEN:  # no call was made
             self._bench.metrics.model_calls.labels(link.provider, link.model, failure_class).inc()
-        return await self._after(verdict, failure)
-
-    async def _after(self, verdict: Verdict, failure: CallFailure) -> RunError | None:
-        """Do what the chain says: wait for the same link, go to the next one, or return the error."""
-        before = self._state.link
-        outcome = after(
-            self._state,
-            verdict,
-            failure,
-            remaining_s=self._live.remaining_s,
-            random=random.random(),  # noqa: S311 - jitter, not a secret
-        )
-        self._state = outcome.state
-        match outcome:
-            case Retry(wait_s=wait_s):
-                self._bench.metrics.model_retries.labels(before.provider, before.model).inc()
-                await asyncio.sleep(wait_s)
-                return None
-            case NextLink():
-                self._moved(outcome, verdict)
-                return None
-            case Stop(error=error):
-                self._state = ChainState(links=self._links)  # who asks again later begins with the first
-                return error
-
-    def _moved(self, outcome: NextLink, verdict: Verdict) -> None:
-        primary, fallback = self._links[0].link, self._state.link
-        self._live.execute(
-            UseSideFallback(
-                purpose=self._purpose,
-                primary=primary,
-                fallback=fallback,
-                failure_class=verdict.failure_class,
-                reason=outcome.left.reason,
-                skipped=tuple(left.link for left in outcome.skipped),
-            )
-        )
-        self._bench.metrics.fallbacks.labels(str(primary), str(fallback)).inc()
-        log.warning(
-            "side_call.fallback_used",
-            extra={
-                "run_id": str(self._live.id),
-                "purpose": self._purpose.value,
-                "left": str(outcome.left.link),
-                "fallback": str(fallback),
-                "failure_class": verdict.failure_class.value,
-                "reason": outcome.left.reason,
-            },
-        )

@@ -15,7 +15,6 @@ from domain.ids import DEFAULT_TENANT, session_stream
 from domain.side_events import (
     AnswerSentBack,
     CriterionJudged,
-    SideCallFailed,
     SideCallReplied,
     SideCallStarted,
     SideFallbackUsed,
@@ -163,7 +162,7 @@ class TestBinding:
         host = await host_of(settings("default = { silent = true }", more='[turn]\ntimeout = "300ms"'))
         seen = await run(host)
         assert only(seen, e.RunFailed)[0].error_type == "deadline_exceeded"
-        assert only(seen, SideCallFailed) == []
+        assert "CriterionJudged" not in kinds(seen)
 
     async def test_a_cancel_gives_the_call_up(self, host_of: OpenHost) -> None:
         """CANCEL-3."""
@@ -174,6 +173,18 @@ class TestBinding:
         seen = await follow(host, run_id)
         assert only(seen, e.RunCancelled)[0].model_call == Link(provider="j1", model="j")
         assert "CriterionJudged" not in kinds(seen)
+
+
+async def test_no_judge_is_asked_when_the_budget_is_spent(host_of: OpenHost) -> None:
+    """BUDGET-2: a verdict is a call like any other, and what it costs counts."""
+    agent = 'default = { text = "Soon.", usage = { input_tokens = 50, output_tokens = 50 } }'
+    verdict = f"default = {UNMET[:-2]}, usage = {{ input_tokens = 60, output_tokens = 0 }} }}"
+    for tokens, judged in ((100, 0), (150, 1)):
+        more = f"[agent_graph]\nmax_total_tokens = {tokens}"
+        seen = await run(await host_of(settings(verdict, agent=agent, more=more)))
+        assert kinds(seen).count("CriterionJudged") == judged
+        assert kinds(seen).count("ModelReplied") == 1
+        assert only(seen, e.RunFailed)[0].error_type == "run_budget_exceeded"
 
 
 class TestOtherRules:
