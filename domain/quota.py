@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated
 
 import msgspec
 
@@ -48,7 +47,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     metric: Metric
     period: Period
-    limit: Annotated[Decimal, msgspec.Meta(ge=0)]
+    limit: Decimal
     """0 allows nothing."""
     tenant: str | None = None
     """None: every tenant has a quota of its own."""

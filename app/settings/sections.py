@@ -241,7 +241,7 @@ class QuotaSettings(Section, frozen=True, kw_only=True):
     metric: Metric
     period: Period
     """Of UTC's days and months."""
-    limit: Annotated[Decimal, msgspec.Meta(ge=0)]
+    limit: Decimal
     """0 allows nothing."""
     tenant: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     """None: every tenant has a quota of its own."""
@@ -249,7 +249,7 @@ class QuotaSettings(Section, frozen=True, kw_only=True):
     """Count the runs of this agent or workflow only; none: all together."""
 
     def __post_init__(self) -> None:
-        if not self.limit.is_finite():
+        if not (self.limit.is_finite() and self.limit >= 0):
             raise BrokenRelation("limit", f"{self.limit} is no number of {self.metric} that can be used up")
 
 
