@@ -4,7 +4,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 CODE := $(wildcard app domain projections ops tests tracon.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format schema readme bench chaos fuzz
+.PHONY: help run test check format schema readme bench chaos fuzz interop
 
 help:
 	@echo "make run      start the service with the demo agents"
@@ -16,6 +16,7 @@ help:
 	$(if $(wildcard ops/bench/__main__.py),@echo "make bench    measure it on this machine")
 	$(if $(wildcard ops/chaos/__main__.py),@echo "make chaos    break things under load and audit the log; SEED=7 does it as that seed says")
 	@echo "make fuzz     ask a service 2,000 requests of every shape, and hold it to /openapi.json"
+	@echo "make interop  try the npm package openai against a service (needs node and npm)"
 
 run: .venv/installed
 	$(BIN)/tracon serve --app ops/demo/app.py --config ops/demo/tracon.toml
@@ -47,6 +48,9 @@ chaos: .venv/installed-dev
 
 fuzz: .venv/installed-dev
 	$(BIN)/python -m ops.fuzz
+
+interop: .venv/installed
+	$(BIN)/python -m ops.interop
 
 # The stamps are newer than pyproject.toml exactly when what it asks for is installed.
 $(BIN)/python:

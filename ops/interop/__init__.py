@@ -1,0 +1,1 @@
+"""Other people's clients, which decide whether our OpenAI-compatible API is compatible."""
