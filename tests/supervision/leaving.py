@@ -3,7 +3,6 @@
 import asyncio
 import json
 import signal
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,8 +21,6 @@ class Leaving:
     refusals: list[tuple[int, str, str | None]] = field(default_factory=list)
     """Status, code and Retry-After of each request that came afterwards."""
     exit_status: int | None = None
-    took_s: float = 0.0
-    """From the signal to the end of the process."""
 
 
 async def leave_under(trial: Trial, clients: int, agent: str = "speaking") -> Leaving:
@@ -34,13 +31,11 @@ async def leave_under(trial: Trial, clients: int, agent: str = "speaking") -> Le
         watching = [asyncio.create_task(_watch(session, agent, started, outcome)) for _ in range(clients)]
         for _ in range(clients):
             await started.acquire()
-        began = time.perf_counter()
         trial.service.process.send_signal(signal.SIGTERM)
         await trial.told("drain.waits")
         asking = asyncio.create_task(_ask(trial, agent, outcome))
         await asyncio.gather(*watching)
         outcome.exit_status = await asyncio.to_thread(trial.service.process.wait, 60)
-        outcome.took_s = time.perf_counter() - began
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
     return outcome
