@@ -15,7 +15,7 @@ from app.assembly.approvals import approvals_of
 from app.assembly.calls import gate_of, time_limits_of
 from app.assembly.stores import event_log_at, open_database
 from app.assembly.submissions import at_work, idempotency_of, quotas_of, worker_of
-from app.assembly.supervision import duties_of, session_turns_of, workbench_of
+from app.assembly.supervision import duties_of, session_turns_of, watch_of, workbench_of
 from app.assembly.workflows import workflows_of
 from app.db.migrate import migrate
 from app.db.pool import closing_pool, connect, database_time, server_version
@@ -247,6 +247,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             circuits=circuits,
             accounts=accounts,
             providers=tuple(sorted(settings.providers)),
+            watch=watch_of(settings, pool, http, duties, metrics),
             catalog=catalog,
             metrics=metrics,
             idempotency=idempotency,

@@ -197,6 +197,12 @@ class Metrics:
             ["provider"],
             registry=self.registry,
         )
+        self.provider_up = Gauge(
+            "tracon_provider_up",
+            "1 if the provider answered when this host last looked, where `health.background_interval` is set.",
+            ["provider"],
+            registry=self.registry,
+        )
         self.circuit_opened = Counter(
             "tracon_circuit_opened_total",
             "How often a circuit of the provider opened on this host, those of tenants' own keys included.",

@@ -9,6 +9,8 @@ from app.db.pool import database_time
 from app.metrics import Metrics
 from app.models.accounts import Accounts
 from app.models.gate import Gate
+from app.models.http import HttpSession
+from app.models.looking import lookers_of
 from app.quotas.watch import QuotaBook
 from app.registry import Catalog
 from app.settings.whole import Settings
@@ -18,6 +20,7 @@ from app.supervision.cancels import Cancels
 from app.supervision.duties import Duties, Duty
 from app.supervision.orphans import Orphans
 from app.supervision.presence import Presence
+from app.supervision.provider_watch import ProviderWatch
 from app.supervision.reconciler import Reconciler
 from app.supervision.session_turns import SessionTurns
 from app.supervision.singleton import PERIODIC_WORK, Singleton
@@ -78,6 +81,18 @@ def session_turns_of(
         limit_s=settings.turn.timeout + ending_s,
         continues=settings.run_continuation.enabled,
     )
+
+
+def watch_of(
+    settings: Settings, pool: asyncpg.Pool, http: HttpSession, duties: Duties, metrics: Metrics
+) -> ProviderWatch | None:
+    """What looks at the providers, where that is wanted. It becomes a duty."""
+    if (period_s := settings.health.background_interval) is None:
+        return None
+    lookers = lookers_of(settings.providers, http, settings.health.probe_timeout)
+    watch = ProviderWatch(pool, lookers, metrics)
+    duties.add(Duty(name="health", period_s=period_s, perform=watch.look))
+    return watch
 
 
 def duties_of(

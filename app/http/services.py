@@ -36,6 +36,7 @@ from app.settings import (
 from app.store.event_log import EventLog
 from app.supervision.approvals import Approvals
 from app.supervision.drain import Drain
+from app.supervision.provider_watch import ProviderWatch
 from app.supervision.replays import Replays
 from app.supervision.resolutions import Resolutions
 from app.supervision.run_service import RunService
@@ -78,6 +79,8 @@ class Services:
     accounts: Accounts
     providers: tuple[str, ...]
     """Names of all that are configured, in order."""
+    watch: ProviderWatch | None
+    """None where nobody looks at providers."""
     metrics: Metrics
     idempotency: Idempotency
     decisions: Decisions

@@ -54,7 +54,7 @@ def build(
     if settings.type == "scripted":
         models = {model: declared.scripted for model, declared in settings.models.items()}
         return ScriptedAdapter(models, limits)
-    key = _api_key(account, settings, environ)
+    key = api_key_of(account, settings, environ)
     if key is None and settings.base_url is None:
         raise ProviderMisconfigured(
             f"{_named(account)}: {VENDORS[settings.type]} needs a key; set api_key_env"
@@ -76,7 +76,7 @@ def limits_of(settings: ProviderSettings, common: TimeLimits) -> TimeLimits:
     )
 
 
-def _api_key(account: Account, settings: ProviderSettings, environ: Mapping[str, str]) -> str | None:
+def api_key_of(account: Account, settings: ProviderSettings, environ: Mapping[str, str]) -> str | None:
     """The key, or None where the settings name none. An error names the place, never the key."""
     if settings.api_key_env is not None:
         place = f"the environment variable {settings.api_key_env}"

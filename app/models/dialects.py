@@ -28,14 +28,43 @@ def dialect_of(name: str, settings: ProviderSettings, key: str | None) -> Dialec
     return _DIALECTS[settings.type](name, settings, key)
 
 
+def endpoint_of(settings: ProviderSettings, key: str | None) -> Endpoint:
+    """Where a provider behind HTTP is, and what stands in the headers of its requests."""
+    match settings.type:
+        case "azure_openai":
+            return _endpoint(settings, key, {"api-key": key} if key else {})
+        case "anthropic":
+            headers = {"anthropic-version": _ANTHROPIC_VERSION} | ({"x-api-key": key} if key else {})
+            return _endpoint(settings, key, headers)
+        case "google":
+            return _endpoint(settings, key, {"x-goog-api-key": key} if key else {})
+        case _:
+            return _openai_endpoint(settings, key)
+
+
+def model_list_of(settings: ProviderSettings, endpoint: Endpoint) -> str:
+    """The address of a provider's list of models, one entry of it where that can be asked for."""
+    match settings.type:
+        case "azure_openai" if settings.api_version is None:
+            return f"{endpoint.base}/openai/v1/models"
+        case "azure_openai":
+            return f"{endpoint.base}/openai/models?api-version={settings.api_version}"
+        case "anthropic":
+            return endpoint.versioned("models") + "?limit=1"
+        case "google":
+            return endpoint.versioned("models", "v1beta") + "?pageSize=1"
+        case _:
+            return f"{endpoint.base}/models"
+
+
 def _chat(name: str, settings: ProviderSettings, key: str | None) -> Dialect:
     newer = settings.base_url is None
-    return _chat_at(settings, _openai_endpoint(settings, key), url=None, newer=newer)
+    return _chat_at(settings, endpoint_of(settings, key), url=None, newer=newer)
 
 
 def _azure(name: str, settings: ProviderSettings, key: str | None) -> Dialect:
     base = f"{_base(settings)}/openai"
-    endpoint = _endpoint(settings, key, {"api-key": key or ""} if key else {})
+    endpoint = endpoint_of(settings, key)
     if settings.api_version is None:
         return _chat_at(settings, endpoint, url=f"{base}/v1/chat/completions", newer=True)
     url = f"{base}/deployments/{{model}}/chat/completions?api-version={settings.api_version}"
@@ -54,19 +83,18 @@ def _chat_at(settings: ProviderSettings, endpoint: Endpoint, *, url: str | None,
 
 
 def _responses(name: str, settings: ProviderSettings, key: str | None) -> Dialect:
-    endpoint = _openai_endpoint(settings, key)
+    endpoint = endpoint_of(settings, key)
     return ResponsesDialect(name, endpoint, instructions_role=settings.instructions_role)
 
 
 def _messages(name: str, settings: ProviderSettings, key: str | None) -> Dialect:
-    headers = {"anthropic-version": _ANTHROPIC_VERSION} | ({"x-api-key": key} if key else {})
     limits = {model: known.max_output_tokens for model, known in settings.models.items()}
     max_tokens = {model: limit for model, limit in limits.items() if limit is not None}
-    return MessagesDialect(name, _endpoint(settings, key, headers), max_tokens=max_tokens)
+    return MessagesDialect(name, endpoint_of(settings, key), max_tokens=max_tokens)
 
 
 def _gemini(name: str, settings: ProviderSettings, key: str | None) -> Dialect:
-    return GeminiDialect(name, _endpoint(settings, key, {"x-goog-api-key": key} if key else {}))
+    return GeminiDialect(name, endpoint_of(settings, key))
 
 
 _DIALECTS: dict[ProviderType, Callable[[str, ProviderSettings, str | None], Dialect]] = {

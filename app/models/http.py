@@ -45,6 +45,11 @@ class HttpSession:
             timeout=aiohttp.ClientTimeout(total=None, connect=connect_s),
         )
 
+    async def get(self, url: URL, headers: Mapping[str, str], connect_s: float) -> aiohttp.ClientResponse:
+        """The same for a question that asks for no answer of a model."""
+        timeout = aiohttp.ClientTimeout(total=None, connect=connect_s)
+        return await self._open().get(url, headers=headers, allow_redirects=False, timeout=timeout)
+
     def _open(self) -> aiohttp.ClientSession:
         if self.closed:
             raise ModelCallError(STOPPING)

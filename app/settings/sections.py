@@ -142,6 +142,15 @@ class CircuitBreakerSettings(Section, frozen=True, kw_only=True):
     """How long the one call that tries a half-open circuit keeps others out, if it does not end (BREAK-2)."""
 
 
+class HealthSettings(Section, frozen=True, kw_only=True):
+    """Looking at providers when nobody calls them."""
+
+    background_interval: Interval | None = None
+    """How often; none: never. What is seen is told, and decides nothing: circuits go by calls alone."""
+    probe_timeout: PositiveSeconds = 10.0
+    """A provider that has not answered by then is down."""
+
+
 class ModelConcurrencySettings(Section, frozen=True, kw_only=True):
     max_concurrent_calls_per_provider: Count | None = None
     """Calls over it wait their turn; none: no limit (CONC-1)."""

@@ -16,6 +16,7 @@ from app.settings.sections import (
     ChainSettings,
     CircuitBreakerSettings,
     DrainSettings,
+    HealthSettings,
     IdempotencySettings,
     ModelConcurrencySettings,
     PricingSettings,
@@ -59,6 +60,7 @@ class Settings(Section, frozen=True, kw_only=True):
     chain: ChainSettings = ChainSettings()
     pricing: PricingSettings = PricingSettings()
     circuit_breaker: CircuitBreakerSettings = CircuitBreakerSettings()
+    health: HealthSettings = HealthSettings()
     model_concurrency: ModelConcurrencySettings = ModelConcurrencySettings()
     response_cache: ResponseCacheSettings = ResponseCacheSettings()
     idempotency: IdempotencySettings = IdempotencySettings()

@@ -1,7 +1,7 @@
 """The upstream server: real sockets on loopback."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
@@ -33,6 +33,10 @@ class Upstream:
         self.port = 0
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/{path:.*}", self._answer)
+        app.router.add_get("/{path:.*}", self._list)
+        self.lists: list[tuple[str, dict[str, str]]] = []
+        """Who asked for the list of models: paths and headers."""
+        self.list_answer: Callable[[], Awaitable[web.Response]] = _models
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
 
     async def __aenter__(self) -> Self:
@@ -62,6 +66,10 @@ class Upstream:
         async with asyncio.timeout(within_s):
             while self.connections:
                 await asyncio.sleep(0.005)
+
+    async def _list(self, request: web.Request) -> web.Response:
+        self.lists.append((request.path_qs, dict(request.headers)))
+        return await self.list_answer()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         family = next(wire() for end, wire in _FAMILIES.items() if request.path.endswith(end))
@@ -93,6 +101,10 @@ async def _attempt(request: web.Request, family: Family) -> Attempt:
         connection=str(request.transport and request.transport.get_extra_info("peername")),
         started_at=asyncio.get_running_loop().time(),
     )
+
+
+async def _models() -> web.Response:
+    return web.json_response({"data": []})
 
 
 async def _no_such_model(exchange: Exchange) -> None:
