@@ -12,7 +12,7 @@ from app.registry import AgentNotFound, AppDefinitions, Catalog
 from app.settings.errors import SettingsError
 from app.settings.load import Settings
 from app.tools.tool import Tool, tool
-from domain.agent import AgentDefinition
+from domain.agent import AgentDefinition, Binding, Compaction, Loop
 
 
 def a_tool(name: str, **terms: Any) -> Tool:
@@ -81,6 +81,24 @@ def test_a_link_is_named_once() -> None:
     ]
 
 
+def test_the_links_of_a_summarizer_and_a_judge_are_checked_like_the_agents_own() -> None:
+    """CHAIN-13."""
+    twice = Binding(provider="primary", model="small", fallbacks=SUPPORT.links[:1])
+    agent = AgentDefinition(
+        name="a",
+        provider="open",
+        model="m",
+        compaction=Compaction(summarizer=Binding(provider="primry", model="small"), threshold=1000),
+        loop=Loop(criterion="It is short.", judge=twice),
+    )
+    assert refusals(settings_with(agent), AppDefinitions()) == [
+        "settings: agents.a.compaction.summarizer.provider: there is no provider 'primry';"
+        " did you mean 'primary'?",
+        "settings: agents.a.loop.judge.fallbacks.0: names primary/small again;"
+        " a link has its retry, and no second one",
+    ]
+
+
 def test_a_schema_that_no_answer_could_meet_is_refused() -> None:
     """CHAIN-9."""
     agent = AgentDefinition(name="a", provider="open", model="m", response_schema={"$ref": "urn:other"})
@@ -141,6 +159,8 @@ def test_an_agent_in_code_is_checked_when_it_is_written() -> None:
         fallbacks=[{"provider": "open", "model": "m"}, *SUPPORT.links],
         options={"temperature": 0},
         parameters={"tone": "kind"},
+        compaction={"summarizer": {"provider": "open", "model": "m"}, "threshold": 60000},
+        loop={"criterion": "It is kind.", "judge": Binding(provider="open", model="m")},
     )
     assert agent.tools == (get_order,)
     assert agent.definition == msgspec.convert(
@@ -153,6 +173,8 @@ def test_an_agent_in_code_is_checked_when_it_is_written() -> None:
             "fallbacks": [{"provider": "open", "model": "m"}, {"provider": "primary", "model": "small"}],
             "options": {"temperature": 0.0},
             "parameters": {"tone": "kind"},
+            "compaction": {"summarizer": {"provider": "open", "model": "m"}, "threshold": 60000},
+            "loop": {"criterion": "It is kind.", "judge": {"provider": "open", "model": "m"}},
         },
         AgentDefinition,
     )
@@ -165,6 +187,8 @@ def test_an_agent_in_code_is_checked_when_it_is_written() -> None:
         ({"options": {"temprature": 1}}, "unknown field `temprature`"),
         ({"fallbacks": ["open/m"]}, r"\$\.fallbacks"),
         ({"tools": [print]}, "agent 'a': "),
+        ({"compaction": {"threshold": 9}}, "missing required field `summarizer`"),
+        ({"loop": {"criterion": "", "judge": {"provider": "p", "model": "m"}}}, r"\$\.loop\.criterion"),
     ],
 )
 def test_an_agent_that_is_written_wrongly_is_refused_at_once(wrong: dict[str, Any], reason: str) -> None:

@@ -289,3 +289,37 @@ async def test_a_request_that_is_too_long_goes_to_a_larger_window_if_asked(
     assert (run["answer"], run["provider"]) == ("All well.", "p3")
     skips = [e["data"] for e in await client.events(run["id"]) if e["type"] == "ChainLinkSkipped"]
     assert [(skip["provider"], skip["reason"]) for skip in skips] == [("p2", "window_too_small")]
+
+
+class TestJudge:
+    """CHAIN-13: what a caller is told of an answer that its judge refused, or could not be asked about."""
+
+    LOOP = '[agents.a.loop]\ncriterion = "It is well."\njudge = { provider = "p2", model = "m" }'
+    UNMET = 'default = { text = \'{"met": false, "reason": "It is not."}\' }'
+
+    async def test_a_judge_that_is_down_is_503_and_when_to_come_back(self, serve: Serve) -> None:
+        limited = "default = { status = { status = 503, retry_after = 17 } }"
+        client = await serve(OK, limited, agent=self.LOOP)
+        answer = await client.run("a")
+        assert (answer.status, answer.body["code"]) == (503, "judge_unavailable")
+        assert answer.headers["Retry-After"] == "17"
+        assert answer.body["run"]["model_id"] == "m"
+        assert answer.body["run"]["provider"] == "p1"
+
+    async def test_an_answer_that_stays_unmet_is_422_with_the_reason(self, serve: Serve) -> None:
+        client = await serve(OK, self.UNMET, agent=self.LOOP)
+        answer = await client.run("a")
+        assert (answer.status, answer.body["code"]) == (422, "criterion_not_met")
+        assert answer.body["detail"].endswith("It is not.")
+
+    async def test_statistics_have_the_judges_calls_under_its_own_model(self, serve: Serve) -> None:
+        met = self.UNMET.replace("false", "true")
+        priced = f'input_per_million = "1"\noutput_per_million = "1"\n{met}'
+        client = await serve(OK, priced, agent=self.LOOP)
+        before = await spent(client)
+        answer = await client.run("a")
+        after = await spent(client)
+        assert answer.body["answer"] == "All well."
+        new = {name: after[name] - before[name] for name in ("p1", "p2")}
+        assert {name: counts["calls"] for name, counts in new.items()} == {"p1": 1, "p2": 1}
+        assert new["p2"]["micro_usd"] > 0

@@ -15,9 +15,10 @@ from app.http.openai.response_teller import ResponseTeller
 from app.http.openai.speech import Began, Ended, Said, Speech, Words, WordsLost
 from app.store.feed import Frame, LiveFrame
 from domain import events as e
-from domain.agent import AgentDefinition, Link
+from domain.agent import AgentDefinition, Binding, Link, Loop
 from domain.ids import DEFAULT_TENANT, RunId, StreamId, Version
 from domain.messages import AssistantMessage, UserMessage
+from domain.side_events import AnswerSentBack
 
 RUN = RunId(UUID(int=7))
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -47,6 +48,9 @@ def completed(answer: str, finish: e.FinishReason = STOP) -> e.Event:
     return e.RunCompleted(answer=answer, finish=finish)
 
 
+JUDGED = msgspec.structs.replace(
+    AGENT, loop=Loop(criterion="It greets.", judge=Binding(provider="judge", model="j"))
+)
 NUDGED = e.TurnNudged(missing="a call", message="Call it.")
 RESTARTED = e.ModelFallbackUsed(
     primary=Link(provider="a", model="b"),
@@ -135,6 +139,13 @@ def test_a_text_that_is_not_carried_on_after_all_ends_before_the_next() -> None:
 def test_what_might_have_to_be_taken_back_waits_for_the_end(agent: AgentDefinition, streaming: bool) -> None:
     """CHAIN-9"""
     assert said(told("a"), replied("a"), agent=agent, streaming=streaming) == []
+
+
+def test_an_answer_that_its_judge_sent_back_is_never_told() -> None:
+    """CHAIN-13"""
+    sent_back = AnswerSentBack(round=1, message="It does not greet.")
+    rounds = (told("a"), replied("a"), sent_back, told("b"), replied("b"), completed("b"))
+    assert said(*rounds, agent=JUDGED) == [Began(1), Words("b"), Ended("b", is_answer=True)]
 
 
 def test_of_texts_in_a_form_only_the_last_is_told() -> None:
