@@ -7,7 +7,8 @@ import msgspec
 from yarl import URL
 
 from app.models.anthropic_request import body_of
-from app.models.anthropic_wire import Delta, MessagesEvent, MessagesUsage, Reply, decode_event, decode_reply
+from app.models.anthropic_wire import Delta, MessagesEvent, Reply, decode_event, decode_reply, usage_of
+from app.models.counts import counts_in
 from app.models.endpoint import Endpoint
 from app.models.http import Post
 from app.models.kept_blocks import keep
@@ -18,7 +19,7 @@ from app.models.tool_calls import unique_ids
 from app.models.transcript import arguments_object
 from app.models.wire_errors import WireError, failure_reported, read_error
 from domain.failure import CallFailure, FailureKind
-from domain.messages import ToolCall, Usage
+from domain.messages import ToolCall
 
 DEFAULT_MAX_TOKENS = 4096
 """This wire insists on a limit, and every model takes this one."""
@@ -73,7 +74,8 @@ class MessagesStream:
         """The block that an index means: the last that was opened there. Some servers number all alike."""
         self._misnumbered = False
         """Whether the indexes of arguments have turned out to mean nothing."""
-        self._usage: MessagesUsage | None = None
+        self._usage: dict[str, Any] = {}
+        """Each count is of the whole answer so far."""
 
     @property
     def finished(self) -> bool:
@@ -90,7 +92,7 @@ class MessagesStream:
 
     def take_whole(self, whole: Reply) -> None:
         """A message that came in one piece."""
-        self._usage = whole.usage
+        self._count(whole.usage)
         self.stop_reason = whole.stop_reason or "end_turn"
         for index, given in enumerate(whole.content or ()):
             self._open(index, given)
@@ -108,19 +110,19 @@ class MessagesStream:
             "".join(self._text),
             calls,
             length=self.stop_reason in _LENGTH,
-            usage=self._usage.usage() if self._usage else Usage(),
+            usage=usage_of(self._usage),
             blocks=keep(self._provider, self._model, content) if keeps else None,
         )
 
     def _take_mark(self, event: MessagesEvent) -> None:
         """An event that says where the answer is, not what it says."""
         if event.type == "message_start" and event.message is not None:
-            self._usage = event.message.usage
+            self._count(event.message.usage)
         elif event.type == "content_block_start":
             self._open(event.index or 0, event.content_block or {})
         elif event.type == "message_delta":
             self.stop_reason = (event.delta and event.delta.stop_reason) or self.stop_reason
-            self._usage = event.usage.over(self._usage) if event.usage else self._usage
+            self._count(event.usage)
         elif event.type == "message_stop":
             self.done = True
 
@@ -131,6 +133,10 @@ class MessagesStream:
             return ""
         self._text.append(delta.text)
         return delta.text
+
+    def _count(self, told: Any) -> None:
+        """Newer counts take the place of the earlier ones, which stand where these are silent."""
+        self._usage |= {name: number for name, number in counts_in(told).items() if number is not None}
 
     def _open(self, index: int, opened: dict[str, Any]) -> "_Block":
         block = self._at[index] = _Block(opened)

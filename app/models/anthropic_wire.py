@@ -1,45 +1,25 @@
 """The parts of Anthropic's Messages that an answer is read from; everything else is passed over."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from app.models.counts import count, counts_in
 from domain.messages import Usage
 
 
-class OutputDetails(msgspec.Struct, gc=False):
-    thinking_tokens: int | None = None
-
-
-class MessagesUsage(msgspec.Struct, gc=False):
-    """Counts are of the whole answer so far; input that a cache took part in stands beside the input."""
-
-    input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    output_tokens: int | None = None
-    output_tokens_details: OutputDetails | None = None
-
-    def over(self, earlier: "MessagesUsage | None") -> "MessagesUsage":
-        """These counts, and the earlier ones where these are silent."""
-        if earlier is None:
-            return self
-        return MessagesUsage(
-            **{
-                field: value if (value := getattr(self, field)) is not None else getattr(earlier, field)
-                for field in self.__struct_fields__
-            }
-        )
-
-    def usage(self) -> Usage:
-        """In the common terms, where cached input is part of the input."""
-        cached, details = self.cache_read_input_tokens or 0, self.output_tokens_details
-        return Usage(
-            input_tokens=(self.input_tokens or 0) + (self.cache_creation_input_tokens or 0) + cached,
-            output_tokens=self.output_tokens or 0,
-            cached_input_tokens=cached,
-            reasoning_tokens=(details and details.thinking_tokens) or 0,
-        )
+def usage_of(counts: Mapping[str, Any]) -> Usage:
+    """Usage in the common terms, where cached input is part of the input and not beside it."""
+    cached = count(counts.get("cache_read_input_tokens"))
+    written = count(counts.get("cache_creation_input_tokens"))
+    details = counts_in(counts.get("output_tokens_details"))
+    return Usage(
+        input_tokens=count(counts.get("input_tokens")) + written + cached,
+        output_tokens=count(counts.get("output_tokens")),
+        cached_input_tokens=cached,
+        reasoning_tokens=count(details.get("thinking_tokens")),
+    )
 
 
 class Reply(msgspec.Struct, gc=False):
@@ -48,7 +28,7 @@ class Reply(msgspec.Struct, gc=False):
     type: str = ""
     content: list[dict[str, Any]] | None = None
     stop_reason: str | None = None
-    usage: MessagesUsage | None = None
+    usage: Any = None
 
 
 class Delta(msgspec.Struct, gc=False):
@@ -69,7 +49,7 @@ class MessagesEvent(msgspec.Struct, gc=False):
     message: Reply | None = None
     content_block: dict[str, Any] | None = None
     delta: Delta | None = None
-    usage: MessagesUsage | None = None
+    usage: Any = None
 
 
 decode_event = msgspec.json.Decoder(MessagesEvent).decode

@@ -8,7 +8,7 @@ from yarl import URL
 
 from app.models.endpoint import Endpoint
 from app.models.google_request import body_of
-from app.models.google_wire import Candidate, Generated, decode_generated
+from app.models.google_wire import Candidate, Generated, decode_generated, usage_of
 from app.models.http import Post
 from app.models.kept_blocks import keep
 from app.models.port import ModelCallError, ModelReply, ModelRequest
@@ -91,7 +91,7 @@ class GeminiStream:
             if not candidate.index:
                 text += self._take_candidate(candidate)
         if generated.usage_metadata is not None:
-            self._usage = generated.usage_metadata.usage()
+            self._usage = usage_of(generated.usage_metadata)
             self.done = self.finished
         return text
 

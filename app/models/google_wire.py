@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from app.models.counts import count, counts_in
 from domain.messages import Usage
 
 
@@ -25,23 +26,16 @@ class Feedback(WireStruct, gc=False):
     block_reason: str | None = None
 
 
-class UsageMetadata(WireStruct, gc=False):
-    """Cached content is part of the prompt; thoughts stand beside the candidates."""
-
-    prompt_token_count: int | None = None
-    tool_use_prompt_token_count: int | None = None
-    cached_content_token_count: int | None = None
-    candidates_token_count: int | None = None
-    thoughts_token_count: int | None = None
-
-    def usage(self) -> Usage:
-        thoughts = self.thoughts_token_count or 0
-        return Usage(
-            input_tokens=(self.prompt_token_count or 0) + (self.tool_use_prompt_token_count or 0),
-            output_tokens=(self.candidates_token_count or 0) + thoughts,
-            cached_input_tokens=self.cached_content_token_count or 0,
-            reasoning_tokens=thoughts,
-        )
+def usage_of(told: Any) -> Usage:
+    """Usage in the common terms. Cached content is part of the prompt; thoughts stand beside the candidates."""
+    counts = counts_in(told)
+    thoughts = count(counts.get("thoughtsTokenCount"))
+    return Usage(
+        input_tokens=count(counts.get("promptTokenCount")) + count(counts.get("toolUsePromptTokenCount")),
+        output_tokens=count(counts.get("candidatesTokenCount")) + thoughts,
+        cached_input_tokens=count(counts.get("cachedContentTokenCount")),
+        reasoning_tokens=thoughts,
+    )
 
 
 class Generated(WireStruct, gc=False):
@@ -49,7 +43,7 @@ class Generated(WireStruct, gc=False):
 
     candidates: list[Candidate] | None = None
     prompt_feedback: Feedback | None = None
-    usage_metadata: UsageMetadata | None = None
+    usage_metadata: Any = None
     error: Any = None
 
 

@@ -9,7 +9,7 @@ from yarl import URL
 from app.models.endpoint import Endpoint
 from app.models.http import Post
 from app.models.openai_request import body_of
-from app.models.openai_wire import Choice, Completion, Speech, decode_completion
+from app.models.openai_wire import Choice, Completion, Speech, decode_completion, usage_of
 from app.models.port import ModelCallError, ModelReply, ModelRequest
 from app.models.replies import FILTERED, reply_of
 from app.models.sse import SseEvent
@@ -102,7 +102,7 @@ class ChatStream:
             if not choice.index:
                 text += self._take_choice(choice)
         if completion.usage is not None:
-            self._usage = completion.usage.usage()
+            self._usage = usage_of(completion.usage)
             self.done = self.finished
         return text
 

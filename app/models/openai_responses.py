@@ -16,11 +16,12 @@ from app.models.responses_wire import (
     decode_event,
     decode_item,
     decode_response,
+    usage_of,
 )
 from app.models.sse import SseEvent
 from app.models.tool_calls import unique_ids
 from app.models.wire_errors import WireError, error_in, failure_reported, read_error
-from domain.messages import ToolCall, Usage
+from domain.messages import ToolCall
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 _SPOKEN = frozenset({"response.output_text.delta", "response.refusal.delta"})
@@ -116,7 +117,7 @@ class ResponsesStream:
             "".join(self._text),
             calls,
             length=response.status == "incomplete",
-            usage=response.usage.usage() if response.usage else Usage(),
+            usage=usage_of(response.usage),
             blocks=keep(self._provider, self._model, self._items) if keeps else None,
         )
 

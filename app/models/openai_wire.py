@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from app.models.counts import count, counts_in
 from domain.messages import Usage
 
 
@@ -53,41 +54,26 @@ class Choice(msgspec.Struct, gc=False):
     error: Any = None
 
 
-class InputDetails(msgspec.Struct, gc=False):
-    cached_tokens: int | None = None
-
-
-class OutputDetails(msgspec.Struct, gc=False):
-    reasoning_tokens: int | None = None
-
-
-class WireUsage(msgspec.Struct, gc=False):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
-    prompt_tokens_details: InputDetails | None = None
-    completion_tokens_details: OutputDetails | None = None
-    prompt_cache_hit_tokens: int | None = None
-
-    def usage(self) -> Usage:
-        """In the common terms: reasoning is part of the output. Some servers count it beside the output."""
-        details, output = self.prompt_tokens_details, self.completion_tokens or 0
-        cached = (details and details.cached_tokens) or self.prompt_cache_hit_tokens or 0
-        reasoning = (self.completion_tokens_details and self.completion_tokens_details.reasoning_tokens) or 0
-        beside = self.total_tokens == (self.prompt_tokens or 0) + output + reasoning
-        return Usage(
-            input_tokens=self.prompt_tokens or 0,
-            output_tokens=output + reasoning if beside else output,
-            cached_input_tokens=cached,
-            reasoning_tokens=reasoning,
-        )
+def usage_of(told: Any) -> Usage:
+    """Usage in the common terms: reasoning is part of the output. Some servers count it beside the output."""
+    counts = counts_in(told)
+    asked, output = count(counts.get("prompt_tokens")), count(counts.get("completion_tokens"))
+    cached = count(counts_in(counts.get("prompt_tokens_details")).get("cached_tokens"))
+    reasoning = count(counts_in(counts.get("completion_tokens_details")).get("reasoning_tokens"))
+    beside = count(counts.get("total_tokens")) == asked + output + reasoning
+    return Usage(
+        input_tokens=asked,
+        output_tokens=output + reasoning if beside else output,
+        cached_input_tokens=cached or count(counts.get("prompt_cache_hit_tokens")),
+        reasoning_tokens=reasoning,
+    )
 
 
 class Completion(msgspec.Struct, gc=False):
     """A whole body, or one chunk of a stream."""
 
     choices: list[Choice] | None = None
-    usage: WireUsage | None = None
+    usage: Any = None
     error: Any = None
     object: Any = None
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from app.models.counts import count, counts_in
 from domain.messages import Usage
 
 
@@ -31,28 +32,15 @@ class Item(msgspec.Struct, gc=False):
         return "".join(part.text or part.refusal or "" for part in parts)
 
 
-class InputDetails(msgspec.Struct, gc=False):
-    cached_tokens: int | None = None
-
-
-class OutputDetails(msgspec.Struct, gc=False):
-    reasoning_tokens: int | None = None
-
-
-class ResponseUsage(msgspec.Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    input_tokens_details: InputDetails | None = None
-    output_tokens_details: OutputDetails | None = None
-
-    def usage(self) -> Usage:
-        cached, reasoning = self.input_tokens_details, self.output_tokens_details
-        return Usage(
-            input_tokens=self.input_tokens or 0,
-            output_tokens=self.output_tokens or 0,
-            cached_input_tokens=(cached and cached.cached_tokens) or 0,
-            reasoning_tokens=(reasoning and reasoning.reasoning_tokens) or 0,
-        )
+def usage_of(told: Any) -> Usage:
+    """Usage in the common terms."""
+    counts = counts_in(told)
+    return Usage(
+        input_tokens=count(counts.get("input_tokens")),
+        output_tokens=count(counts.get("output_tokens")),
+        cached_input_tokens=count(counts_in(counts.get("input_tokens_details")).get("cached_tokens")),
+        reasoning_tokens=count(counts_in(counts.get("output_tokens_details")).get("reasoning_tokens")),
+    )
 
 
 class Incomplete(msgspec.Struct, gc=False):
@@ -66,7 +54,7 @@ class Response(msgspec.Struct, gc=False):
     error: Any = None
     incomplete_details: Incomplete | None = None
     output: list[msgspec.Raw] | None = None
-    usage: ResponseUsage | None = None
+    usage: Any = None
 
 
 class ResponseEvent(msgspec.Struct, gc=False):

@@ -39,10 +39,10 @@ def tools_of(bench: Workbench, definition: AgentDefinition) -> tuple[ToolSpec, .
 def _messages(live: LiveRun, so_far: str, *, prefill: bool) -> tuple[Message, ...]:
     """The conversation; a text to carry on ends it, as the reply's own beginning or with an instruction."""
     messages = live.conversation
-    if not so_far:
-        return messages
     if live.run.unfinished_text:
         messages = messages[:-1]  # it is the beginning of `so_far`
+    if not so_far.strip():
+        return messages  # white space alone is nothing to go on from, and providers refuse an empty message
     if prefill:
         # Providers refuse one that ends in white space, and models go on better without (CHAIN-14).
         return (*messages, AssistantMessage(content=so_far.rstrip()))

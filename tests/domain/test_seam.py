@@ -89,3 +89,29 @@ def test_a_text_of_a_hundred_thousand_characters_is_joined_in_no_time() -> None:
     before = "".join(f"line {number}\n" for number in range(10_000))
     chunks = [before[place : place + 7] for place in range(0, len(before), 7)]
     assert told(before, *chunks, "new") == "new"
+
+
+def told_at_leisure(before: str, continuation: str) -> str:
+    """The same without any haste: the longest end of the text before that tells, dropped."""
+    for size in range(min(len(before), len(continuation)), 0, -1):
+        tells = size >= 20 or size == len(before) or before[-size:].isspace()
+        if tells and before.endswith(continuation[:size]):
+            return continuation[size:]
+    return continuation
+
+
+@given(
+    pattern=st.text("ab \n", min_size=1, max_size=4),
+    more=TEXT,
+    start=st.integers(0, 80),
+    kept=st.integers(0, 80),
+    rest=TEXT,
+)
+def test_long_and_monotonous_texts_are_joined_like_all_others(
+    pattern: str, more: str, start: int, kept: int, rest: str
+) -> None:
+    """CHAIN-14: looking for the seam takes no time that grows with the square of the text."""
+    before = (pattern * 40 + more)[:100]
+    continuation = before[start : start + kept] + rest
+    if before and continuation not in before:
+        assert told(before, continuation) == told_at_leisure(before, continuation)

@@ -6,9 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from app.models.accounts import Account
+from app.models.adapters import build
 from app.models.http import HttpSession
 from app.models.port import ModelAdapter, ModelReply, ToolSpec
-from app.models.provider_settings import ProviderType
+from app.models.provider_settings import ProviderSettings, ProviderType
 from domain.messages import (
     AssistantMessage,
     Message,
@@ -115,6 +117,22 @@ async def test_another_provider_of_the_same_type_is_another_provider(
 
 
 @pytest.mark.parametrize("kind", KEEPING)
+@pytest.mark.parametrize("kind", KEEPING)
+async def test_what_was_written_for_another_key_is_not_given_back(
+    kind: ProviderType, upstream: Upstream, http: HttpSession
+) -> None:
+    """CHAIN-15: what is encrypted for one customer of a provider can be read by no other."""
+    base_url = f"{upstream.url}/v1" if kind.startswith("openai") else upstream.url
+    settings = ProviderSettings(type=kind, base_url=base_url)
+    shared, own = (build(Account("primary", tenant), settings, http, {}) for tenant in ("", "acme"))
+    reply = await shared.complete(asking("thinker", messages=QUESTION))
+    results = tuple(ToolMessage(tool_call_id=c.id, content="sunny") for c in reply.message.tool_calls)
+    messages = (*QUESTION, reply.message, *results)
+    body = json.dumps(await sent(own, upstream, messages))
+    assert not any(private in body for private in PRIVATE if private != "thoughtSignature")
+    assert any(private in json.dumps(await sent(shared, upstream, messages)) for private in PRIVATE)
+
+
 async def test_ids_never_repeat_even_where_content_is_given_back_word_for_word(
     kind: ProviderType, upstream: Upstream, http: HttpSession
 ) -> None:

@@ -25,6 +25,12 @@ async def _(exchange: Exchange) -> None:
     await exchange.cut()
 
 
+@model("says-nothing-much-and-is-cut")
+async def _(exchange: Exchange) -> None:
+    await exchange.text("\n ")
+    await exchange.cut()
+
+
 @model("is-cut-off-in-a-call")
 async def _(exchange: Exchange) -> None:
     """It reaches its output limit before the first argument of its call; told so, it answers."""

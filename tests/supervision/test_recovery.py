@@ -87,6 +87,18 @@ async def test_a_model_that_takes_a_prefill_is_given_the_beginning_as_its_own(
     assert heard(seen) == "Hello there you."
 
 
+@pytest.mark.parametrize("prefill", [True, False])
+async def test_white_space_is_nothing_to_go_on_from(
+    wall_of: OpenWall, upstream: Upstream, prefill: bool
+) -> None:
+    """CHAIN-14: the next link is asked as if nothing had been said, and what was told stays told."""
+    first, second = "says-nothing-much-and-is-cut", "says-the-rest"
+    wall, seen = await on_wall(wall_of, upstream, first, second, prefill=prefill)
+    (attempt,) = wall.attempts("p2", second)
+    assert attempt.body["messages"] == [{"role": "user", "content": "Hello?"}]
+    assert heard(seen) == only(seen, e.RunCompleted)[0].answer == "\n you."
+
+
 async def test_a_model_that_begins_again_is_not_heard_twice(wall_of: OpenWall, upstream: Upstream) -> None:
     """CHAIN-14: a repeated prefix is dropped."""
     _, seen = await on_wall(wall_of, upstream, "cut-2", "begins-again")
