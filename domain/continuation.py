@@ -193,4 +193,5 @@ def _anew(run: Run, created: e.RunCreated) -> CreateRun:
         streaming=created.streaming,
         overrides=created.overrides,
         origin=created.origin,
+        decisions=created.decisions,
     )

@@ -1,5 +1,6 @@
 """Hosts whose agents have tools that a person has to approve of."""
 
+import asyncio
 from collections import Counter
 from typing import Any
 from uuid import UUID
@@ -45,10 +46,18 @@ tool_call = { name = "refund", id = "same", arguments = { order = "7" } }
 
 [[providers.script.models.twice.default]]
 last_tool_result = "It says: {result}"
+[[providers.script.models.long.default]]
+tool_call = { name = "refund", id = "c1", arguments = { order = "7" } }
+
+[[providers.script.models.long.default]]
+tool_call = { name = "look", id = "c2" }
+
+[[providers.script.models.long.default]]
+last_tool_result = "Done: {result}"
 """
 AGENTS = "".join(
     f'[agents.{name}]\nprovider = "script"\nmodel = "{name}"\ntools = ["look", "refund", "mail"]\n'
-    for name in ("m", "once", "twice")
+    for name in ("m", "once", "twice", "long")
 )
 
 
@@ -61,12 +70,18 @@ class Desk:
 
     def __init__(self) -> None:
         self.done: list[tuple[str, str]] = []
+        self.held = asyncio.Event()
 
-    def tools(self) -> tuple[Tool, ...]:
+    def tools(self, *, hold: str = "") -> tuple[Tool, ...]:
+        """`hold`: this one does not come back."""
+
         @tool(effect="read")
         async def look(context: ToolContext) -> str:
             """Look at something."""
             self.done.append(("look", context.call_key))
+            if hold == "look":
+                self.held.set()
+                await asyncio.Event().wait()
             return "looked"
 
         @tool(effect="destructive", requires_approval=True)
