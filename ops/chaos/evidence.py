@@ -173,7 +173,8 @@ async def read_log(pool: asyncpg.Pool) -> dict[UUID, tuple[Row, ...]]:
 
 def read_bodies(files: Sequence[Path]) -> list[Body]:
     """In the order of time. A line that a kill has cut short tells nothing that its neighbours do not."""
-    found = [body for file in files if file.exists() for body in map(_body_in, file.open("rb")) if body]
+    lines = (line for file in files if file.exists() for line in file.read_bytes().splitlines())
+    found = [body for body in map(_body_in, lines) if body]
     return sorted(found, key=lambda body: body.at)
 
 
