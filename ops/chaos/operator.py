@@ -51,7 +51,7 @@ class Operator:
             read_bodies, [host.tool_log for host in self._hosts] if wanted else []
         )
         for call in wanted:
-            if (found := _truth(call, bodies, living)) is not None:
+            if (found := truth_of(call, bodies, living)) is not None:
                 await self._resolve(found)
 
     def _looks_into(self, call: dict[str, Any]) -> bool:
@@ -73,7 +73,7 @@ class Operator:
             self._received.complain("acknowledged", what, found.run_id)
 
 
-def _truth(call: dict[str, Any], bodies: Sequence[Body], living: set[int | None]) -> Resolved | None:
+def truth_of(call: dict[str, Any], bodies: Sequence[Body], living: set[int | None]) -> Resolved | None:
     """What came of the call, whose host is gone or has left it behind; None where that is not over yet."""
     run_id, call_id = UUID(call["run_id"]), call["call_id"]
     lines = [body for body in bodies if (body.run_id, body.call_id) == (run_id, call_id)]
