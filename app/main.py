@@ -230,6 +230,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             replays=replays,
             approvals=approvals,
             drain=drain,
+            quotas=quotas,
             log=event_log,
             pool=pool,
             schedules=schedules,

@@ -51,6 +51,7 @@ class CheckpointNotFound(NotFound):
 class GoingOn(msgspec.Struct, frozen=True, kw_only=True):
     """Another run, and what the one that it goes on from says of it afterwards."""
 
+    run_id: RunId
     create: CreateRun
     open: OpenWorkflow
     afterwards: tuple[RunEvent, ...]
@@ -188,4 +189,4 @@ def _going_on(
         from_checkpoint=checkpoint,
     )
     noted = decide(run, NoteContinued(by=after.run_id))
-    return GoingOn(create=create, open=opened, afterwards=(*said, *noted))
+    return GoingOn(run_id=after.run_id, create=create, open=opened, afterwards=(*said, *noted))

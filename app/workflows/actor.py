@@ -45,7 +45,8 @@ class WorkflowActor(Actor[Cancel | PenLost]):
         )
         self._deadline: asyncio.Timeout | None = None
         self._has_slot = False
-        self._nodes = Nodes(live, bench, self._stopping)
+        self._spending = bench.host.trees.spending_of(live)
+        self._nodes = Nodes(live, bench, self._spending, self._stopping)
 
     @property
     def run_id(self) -> RunId:
@@ -76,8 +77,8 @@ class WorkflowActor(Actor[Cancel | PenLost]):
         try:
             with self.interruptible():
                 async with self._deadline:
-                    await self._begin()
-                    return await self._steps()
+                    error = await self._begin()
+                    return await self._steps() if error is None else FailRun(error=error)
         except Interrupted:
             return self._heed_mail() or CompleteRun()
         except TimeoutError:
@@ -85,7 +86,8 @@ class WorkflowActor(Actor[Cancel | PenLost]):
                 raise
             return FailRun(error=_deadline_passed(self._bench.settings.run_timeout))
 
-    async def _begin(self) -> None:
+    async def _begin(self) -> RunError | None:
+        """Return what ends the run before its first node, if anything does (BUDGET-7)."""
         if self._live.run.status is RunStatus.QUEUED:
             await self._wait_for_slot()
             self._live.execute(StartRun(host=self._bench.host.host))
@@ -93,6 +95,7 @@ class WorkflowActor(Actor[Cancel | PenLost]):
         self._live.may_take(timeout_s)
         if self._deadline is not None:
             self._deadline.reschedule(asyncio.get_running_loop().time() + timeout_s)
+        return await self._spending.begin()
 
     async def _wait_for_slot(self) -> None:
         """Raise Fenced if the run was ended elsewhere meanwhile."""

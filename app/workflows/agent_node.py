@@ -1,6 +1,5 @@
 """A node that is an agent: a child run, and its end as the node's outcome."""
 
-from collections.abc import Callable
 from time import monotonic
 
 import msgspec
@@ -22,10 +21,9 @@ from domain.workflow_texts import rules_for
 class AgentNodes:
     """The agents of one workflow's run."""
 
-    def __init__(self, live: LiveRun, bench: WorkflowBench, stopping: Callable[[], bool]) -> None:
+    def __init__(self, live: LiveRun, bench: WorkflowBench) -> None:
         self._live = live
         self._bench = bench
-        self._stopping = stopping
 
     async def perform(self, node: WorkflowNode) -> None:
         """Cancelled, the child ends first (CANCEL-3), and an answer that it had by then is recorded."""

@@ -10,6 +10,7 @@ from app.functions.function import WorkflowFunction
 from app.functions.runner import FunctionFinished, FunctionLeftBehind, Returned
 from app.supervision.live_run import LiveRun
 from app.supervision.ownership import make_sure
+from app.supervision.spending import Spending
 from app.tools.body import words_of
 from app.tools.outcome import storable
 from app.workflows.bench import WorkflowBench
@@ -25,9 +26,12 @@ log = logging.getLogger(__name__)
 class FunctionNodes:
     """The functions of one workflow's run. All attempts of a node are one super-step (WF-5)."""
 
-    def __init__(self, live: LiveRun, bench: WorkflowBench, stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, live: LiveRun, bench: WorkflowBench, spending: Spending, stopping: Callable[[], bool]
+    ) -> None:
         self._live = live
         self._bench = bench
+        self._spending = spending
         self._stopping = stopping
 
     async def perform(self, node: WorkflowNode) -> None:
@@ -44,6 +48,12 @@ class FunctionNodes:
     async def _attempt(self, node: WorkflowNode, function: WorkflowFunction) -> float | None:
         """One call. Return how long to wait before the next one; None where there is none."""
         began = monotonic()
+        exempt = function.starts_when_budget_is_spent
+        if refusal := self._spending.refusal_before_node(exempt=exempt):
+            # Cost and time only grow within a run: another attempt would be refused too (BUDGET-5).
+            self._count("refused")
+            self._live.execute(failed(node, refusal, began))
+            return None
         await make_sure(self._live, self._bench.host)
         try:
             returned = await self._call(node, function, began)
@@ -121,6 +131,7 @@ class FunctionNodes:
             inputs=at.inputs,
             outputs=at.outputs,
             deadline=self._live.deadline,
+            on_usage=self._spending.reporter(node.name),
         )
 
     def _count(self, outcome: str) -> None:

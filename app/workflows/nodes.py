@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from app.supervision.live_run import LiveRun
+from app.supervision.spending import Spending
 from app.workflows.agent_node import AgentNodes
 from app.workflows.bench import WorkflowBench
 from app.workflows.function_node import FunctionNodes
@@ -17,10 +18,12 @@ from domain.workflow_definition import NodeKind, WorkflowNode
 class Nodes:
     """The nodes of one run. `stopping` says whether the run is being ended on purpose."""
 
-    def __init__(self, live: LiveRun, bench: WorkflowBench, stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, live: LiveRun, bench: WorkflowBench, spending: Spending, stopping: Callable[[], bool]
+    ) -> None:
         self._live = live
-        self._agents = AgentNodes(live, bench, stopping)
-        self._functions = FunctionNodes(live, bench, stopping)
+        self._agents = AgentNodes(live, bench)
+        self._functions = FunctionNodes(live, bench, spending, stopping)
 
     async def perform(self, nodes: Sequence[WorkflowNode]) -> None:
         """All of them at once. When this returns, each has an output, a failure or a question on record.

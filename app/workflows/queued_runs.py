@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from app.supervision.run_service import RunService
+from app.workflows.recovery import WorkflowRecovery
 from app.workflows.service import WorkflowService
 from domain.commands import RunCommand
 from domain.events import RunKind
@@ -16,9 +17,10 @@ from domain.run import Run, RunStatus
 class QueuedRuns:
     """See `app.jobs.worker.Runs`."""
 
-    def __init__(self, runs: RunService, workflows: WorkflowService) -> None:
+    def __init__(self, runs: RunService, workflows: WorkflowService, recovery: WorkflowRecovery) -> None:
         self._runs = runs
         self._workflows = workflows
+        self._recovery = recovery
 
     async def look_up(self, run_ids: Sequence[RunId]) -> dict[RunId, Run]:
         return await self._runs.look_up(run_ids)
@@ -38,6 +40,9 @@ class QueuedRuns:
 
     async def close(self, run_id: RunId, error: RunError) -> None:
         await self._runs.close(run_id, error)
+
+    async def recover(self, run_id: RunId, *, is_last: bool) -> bool:
+        return await self._recovery.recover(run_id, is_last=is_last)
 
     def cut_off(self, run_id: RunId) -> None:
         self._runs.cut_off(run_id)
