@@ -172,8 +172,12 @@ def _opened_by(own: Change | None, session: Session) -> Session:
         return session
     opening = [event.messages for event in own.events if isinstance(event, e.SessionOpened)]
     messages = (*session.messages, *(message for messages in opening for message in messages))
+    known = [event.summary for event in own.events if isinstance(event, e.SessionSummarised)]
     return msgspec.structs.replace(
-        session, messages=messages, version=Version(own.expected + len(own.events))
+        session,
+        messages=messages,
+        summary=known[-1] if known else session.summary,
+        version=Version(own.expected + len(own.events)),
     )
 
 

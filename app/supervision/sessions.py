@@ -6,8 +6,9 @@ from uuid import uuid4
 import msgspec
 
 from app.store.event_log import Change, EventLog
+from domain.compaction import for_the_session
 from domain.errors import Conflict
-from domain.events import Recorded, SessionEvent, SessionOpened
+from domain.events import Recorded, SessionEvent, SessionOpened, SessionSummarised
 from domain.ids import Version, session_stream
 from domain.run import Run
 from domain.session import Session, fold, history_after
@@ -46,10 +47,10 @@ async def read_session(
     return cast(list[Recorded[SessionEvent]], recorded)
 
 
-def opening(tenant: str, opened: SessionOpened) -> Change:
-    """It conflicts if there is such a session."""
+def opening(tenant: str, opened: SessionOpened, *known: SessionSummarised) -> Change:
+    """It conflicts if there is such a session. `known`: what of its history is summarised already."""
     stream_id = session_stream(tenant, opened.session_id)
-    return Change(stream_id=stream_id, expected=Version(0), tenant=tenant, events=(opened,))
+    return Change(stream_id=stream_id, expected=Version(0), tenant=tenant, events=(opened, *known))
 
 
 async def place_after(log: EventLog, tenant: str, run: Run, *, alone: bool = False) -> Place:
@@ -64,6 +65,9 @@ async def place_after(log: EventLog, tenant: str, run: Run, *, alone: bool = Fal
     history = history_after(run, events)
     if history is None and session_id is not None and session_id.startswith(_THREAD) and not alone:
         return Place(session_id=session_id, version=Version(len(events)))
-    messages = fold(events).messages if history is None else history
+    session = fold(events)
+    messages = session.messages if history is None else history
     opened = SessionOpened(session_id=f"{_THREAD}{uuid4().hex}", messages=messages, continues_run_id=run.id)
-    return Place(session_id=opened.session_id, alongside=(opening(tenant, opened),))
+    summaries = [one for one in (session.summary, run.beside.context.summary) if one is not None]
+    known = for_the_session(run.id, summaries, Session(messages=messages), ())
+    return Place(session_id=opened.session_id, alongside=(opening(tenant, opened, *known),))

@@ -10,6 +10,8 @@ import pytest
 from app.main import Host
 from app.models.accounts import Account
 from app.supervision.replays import ReplayRequest
+from app.supervision.runs import Runs
+from app.supervision.sessions import place_after
 from domain import events as e
 from domain.agent import Link
 from domain.failure import FailureClass
@@ -264,6 +266,17 @@ class TestSession:
         replied = only(last, SideCallReplied)
         assert [one.reused for one in only(last, ContextCompacted)] == [True, False]
         assert replied[0].usage.input_tokens < 2 * len(LONG.split())
+
+    async def test_a_session_that_branches_off_takes_the_summary_with_it(self, host_of: OpenHost) -> None:
+        host = await host_of(settings(SUMS))
+        first = await start(host, "a", messages=TALK)
+        await follow(host, first)
+        log = host.services.log
+        place = await place_after(log, DEFAULT_TENANT, await Runs(log).load(first))
+        session: dict[str, Any] = {"session_id": place.session_id}
+        for more in (session | {"alongside": place.alongside}, session):
+            seen = await run(host, **more)
+            assert [one.reused for one in only(seen, ContextCompacted)] == [True]
 
 
 class TestAgain:
