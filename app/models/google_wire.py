@@ -27,7 +27,7 @@ class Feedback(WireStruct, gc=False):
 
 
 def usage_of(told: Any) -> Usage:
-    """Usage in the common terms. Cached content is part of the prompt; thoughts stand beside the candidates."""
+    """Usage in the common terms. Cached content is part of the prompt, thoughts are beside the candidates."""
     counts = counts_in(told)
     thoughts = count(counts.get("thoughtsTokenCount"))
     return Usage(
