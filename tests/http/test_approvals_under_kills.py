@@ -87,7 +87,7 @@ def _decided_under_a_kill(place: Place, point: str) -> None:
 
 @pytest.mark.parametrize("point", ["run.end.before", "run.end.after"])
 async def test_a_run_waits_once_wherever_its_host_is_killed(place: Place, point: str) -> None:
-    """EVENT-2: its end and what it asks for are one append; without it the run is continued, and asks then."""
+    """EVENT-2: its end and what it asks for are one append; without it the run goes on, and asks then."""
     with place.host("first.log", TRACON_FAULT=f"{point}:1") as first:
         with suppress(http.client.HTTPException, ConnectionError, AssertionError):
             await asyncio.to_thread(first.request, "/api/agents/clerk/run", ASKED)

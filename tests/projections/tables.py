@@ -6,11 +6,12 @@ from projections.base import Connection, Fact, Projection
 
 TABLES = {
     "runs": ("runs",),
-    "statistics": ("statistics_calls", "statistics_agents", "statistics_live_runs"),
+    "statistics": ("statistics_calls", "statistics_reports", "statistics_agents", "statistics_live_runs"),
     "tools": ("tool_calls",),
     "jobs": ("jobs", "job_queue"),
     "schedules": ("schedules",),
     "idempotency": ("idempotency",),
+    "approvals": ("approvals",),
 }
 
 
