@@ -4,7 +4,7 @@ Days and months are those of UTC. Runs count on the day they are created, tokens
 charged.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -104,9 +104,9 @@ class QuotaExceeded(Conflict):
         self.retry_after_s = max(1.0, (standing.resets_at - now).total_seconds())
 
 
-def first_refusing(standings: Iterable[Standing], runs: int) -> Standing | None:
-    """The quota that does not admit so many more runs; of several, the one that lasts longest."""
-    refusing = [standing for standing in standings if not standing.admits(runs)]
+def first_refusing(standings: Iterable[Standing], runs: Callable[[Quota], int]) -> Standing | None:
+    """The quota that does not admit so many more runs of its own; of several, the one that lasts longest."""
+    refusing = [standing for standing in standings if not standing.admits(runs(standing.quota))]
     return max(refusing, key=lambda standing: standing.resets_at, default=None)
 
 

@@ -1,6 +1,7 @@
 """Errors as clients see them: RFC 9457 problems, mapped once, by family (HTTP-1)."""
 
 import math
+from datetime import datetime
 from http import HTTPStatus
 
 import msgspec
@@ -11,7 +12,7 @@ from app.http.openai.error_object import ApiError, error_object
 from app.http.request_keys import REQUEST_ID
 from domain.errors import Conflict, NotFound, Rejected, Unavailable
 from domain.idempotency import KeyReused
-from domain.quota import QuotaExceeded
+from domain.quota import Quota, QuotaExceeded
 from projections.run_record import RunRecord
 
 MEDIA_TYPE = "application/problem+json"
@@ -33,6 +34,10 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry_after_s: msgspec.UnsetType | float = msgspec.UNSET
     last_event_id: msgspec.UnsetType | int = msgspec.UNSET
     """At the end of a stream that was cut: its last event. With it, any other host goes on from there."""
+    quota: Quota | None = None
+    """The quota that is used up, where that is the problem."""
+    resets_at: datetime | None = None
+    """When it begins again."""
     error: ApiError | None = None
     """The same for clients that look for OpenAI's error object."""
 
@@ -80,6 +85,9 @@ def problem_of(error: Exception) -> Problem:
         case Unavailable():
             detail = _STORE_AWAY if error.code == "store_unavailable" else str(error)
             return problem(503, error.code, detail, retry_after_s=error.retry_after_s)
+        case QuotaExceeded(standing=standing):
+            told = _of_family(error)
+            return msgspec.structs.replace(told, quota=standing.quota, resets_at=standing.resets_at)
         case Rejected() | NotFound() | Conflict():
             return _of_family(error)
         case web.HTTPException():

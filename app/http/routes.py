@@ -15,6 +15,7 @@ from app.http.bodies import (
     RunsQuery,
     StartRunBody,
     StatsQuery,
+    TreeQuery,
 )
 from app.http.cancelling import CancelAccepted, CancelReceipt, cancel_run
 from app.http.events import EventList, list_events
@@ -25,6 +26,7 @@ from app.http.jobs import get_job, list_jobs
 from app.http.models import ProviderList, get_health
 from app.http.openai.routes import OPENAI_ROUTES
 from app.http.outcomes import RunAnswer
+from app.http.quotas import QuotaList, list_quotas
 from app.http.replaying import compare_runs, replay_run
 from app.http.route import Route, delete, get, post, put
 from app.http.run_bodies import ReplayBody, ResolveBody, ToolsQuery
@@ -34,6 +36,7 @@ from app.http.runs import (
     ToolCallList,
     get_input,
     get_run,
+    get_tree,
     list_runs,
     list_tool_calls,
 )
@@ -77,6 +80,7 @@ from projections.read.runs import RunPage
 from projections.read.schedules import SchedulePage
 from projections.read.statistics import StatisticsReport
 from projections.read.tools import ToolCallPage
+from projections.read.tree import RunTree
 from projections.run_record import RunRecord
 from projections.schedule_record import ScheduleRecord
 
@@ -118,6 +122,8 @@ ROUTES: tuple[Route, ...] = (
         errors=(404, 503)),
     get("/api/runs/{id}/events", list_events, "A run's events from any place on, as JSON or as a stream",
         EventList, streams=True, scope=READ, query=EventsQuery, errors=(404, 406, 503)),
+    get("/api/runs/{id}/tree", get_tree, "The tree of runs that a run belongs to", RunTree, scope=READ,
+        query=TreeQuery, errors=(404, 503)),
     get("/api/runs/{id}/input", get_input, "What a run was started with", RunInput, scope=READ,
         errors=(404, 503)),
     get("/api/runs/{id}/tools", list_tool_calls, "A run's tool calls", ToolCallList, scope=READ,
@@ -127,7 +133,7 @@ ROUTES: tuple[Route, ...] = (
     get("/api/tools", list_calls, "Tool calls of all runs, newest first", ToolCallPage, scope=READ,
         query=ToolsQuery, errors=(503,)),
     post("/api/runs/{id}/replay", replay_run, "Run again what a run was given", RunRecord, status=201,
-         scope=RUN, body=ReplayBody, body_required=False, errors=(404, 413, 415, 503)),
+         scope=RUN, body=ReplayBody, body_required=False, errors=(404, 413, 415, 429, 503)),
     get("/api/runs/{id}/compare/{other}", compare_runs, "Two runs side by side", Comparison, scope=READ,
         errors=(404, 503)),
     post("/api/runs/{id}/cancel", cancel_run, "Ask a live run to stop, and wait for its end if wanted",
@@ -160,7 +166,7 @@ ROUTES: tuple[Route, ...] = (
         errors=(503,)),
     get("/api/jobs/{id}", get_job, "One queued run, and who works on it", Job, scope=READ, errors=(404, 503)),
     post("/api/batches", create_batch, "Queue a run for each item", Batch, scope=RUN, status=202,
-         body=BatchBody, errors=(404, 413, 415, 503)),
+         body=BatchBody, errors=(404, 413, 415, 429, 503)),
     get("/api/batches/{id}", get_batch, "A batch and its items", Batch, scope=READ, errors=(404, 503)),
 
     get("/api/schedules", list_schedules, "Schedules, by name", SchedulePage, scope=READ, query=ListQuery,
@@ -177,13 +183,15 @@ ROUTES: tuple[Route, ...] = (
     post("/api/schedules/{name}/resume", resume_schedule, "Go on with its next due time", ScheduleRecord,
          scope=OPERATE, errors=(404, 503)),
     post("/api/schedules/{name}/trigger", trigger_schedule, "Queue a run of it now", RunRecord, scope=RUN,
-         status=202, errors=(404, 503)),
+         status=202, errors=(404, 429, 503)),
 
     post("/api/triggers/{name}", deliver, "Ask for a run in a signed request", RunRecord, scope=SIGNED,
-         status=202, errors=(401, 408, 413, 415, 503)),
+         status=202, errors=(401, 408, 413, 415, 429, 503)),
 
     get("/api/stats", get_stats, "Runs, tokens and cost by model, agent and status", StatisticsReport,
         scope=READ, query=StatsQuery, errors=(503,)),
+    get("/api/quotas", list_quotas, "What the tenant may use in a period, and what is left", QuotaList,
+        scope=READ, errors=(503,)),
     get("/api/models/health", get_health, "Providers and their circuits on this host", ProviderList,
         scope=READ),
     get("/api/meta", get_meta, "What this host is", Meta, scope=READ),

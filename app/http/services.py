@@ -23,6 +23,7 @@ from app.keys.store import KeyStore
 from app.metrics import Metrics
 from app.models.accounts import Accounts
 from app.models.circuits import Circuits
+from app.quotas.quotas import Quotas
 from app.registry import Catalog
 from app.settings import (
     AsyncRunSettings,
@@ -66,6 +67,7 @@ class Services:
     replays: Replays
     approvals: Approvals
     drain: Drain
+    quotas: Quotas
     log: EventLog
     pool: asyncpg.Pool
     """For reading views."""

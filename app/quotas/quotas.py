@@ -14,7 +14,7 @@ from app.db.pool import translated
 from app.metrics import Metrics
 from app.quotas.sql import sql
 from domain.ids import RunId
-from domain.quota import Metric, Quota, QuotaExceeded, Standing
+from domain.quota import Metric, Quota, QuotaExceeded, Standing, first_refusing
 
 _BEGINS_WITHIN = timedelta(seconds=60)
 """A run that was admitted and is not in the log by then will never be there."""
@@ -100,11 +100,13 @@ class Quotas:
         self, conn: asyncpg.pool.PoolConnectionProxy, tenant: str, asked: Sequence[Asked], quotas: list[Quota]
     ) -> None:
         found = await self._read(conn, tenant, quotas)
-        for standing in sorted(found.standings, key=lambda one: one.resets_at, reverse=True):
-            runs = sum(standing.quota.concerns(tenant, one.agent) for one in asked)
-            if not standing.admits(runs):
-                self._metrics.quota_refusals.labels(standing.quota.name, "submission").inc()
-                raise QuotaExceeded(standing, found.now)
+        refusing = first_refusing(
+            found.standings,
+            lambda quota: sum(quota.concerns(tenant, one.agent) for one in asked),
+        )
+        if refusing is not None:
+            self._metrics.quota_refusals.labels(refusing.quota.name, "submission").inc()
+            raise QuotaExceeded(refusing, found.now)
         if any(quota.metric is Metric.RUNS for quota in quotas):
             run_ids, agents = zip(*asked, strict=True)
             await conn.execute(sql("reserve"), run_ids, tenant, agents)

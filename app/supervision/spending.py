@@ -204,7 +204,7 @@ class Trees:
         metrics: Metrics,
     ) -> None:
         self._log = log
-        self._quotas = quotas
+        self.quotas = quotas
         self._limits = b.limits_of(
             depth=settings.max_depth,
             runs=settings.max_total_runs,
@@ -227,7 +227,7 @@ class Trees:
     def spending_of(self, live: LiveRun) -> Spending:
         """For the actor of the run: it keeps the tree for as long as it has this."""
         agent = live.run.created.agent if live.run.created else ""
-        watch = self._quotas.watch(live.id, live.tenant, agent)
+        watch = self.quotas.watch(live.id, live.tenant, agent)
         return Spending(live, self.tree_of(live.run), self._log, self._currency, watch)
 
 

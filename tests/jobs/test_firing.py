@@ -10,7 +10,16 @@ from app.db.pool import database_time
 from app.jobs.schedules import Schedules
 from app.main import Host
 from app.store.event_log import Change
-from domain.events import Event, Recorded, RunCreated, ScheduleDefined, ScheduleFired, ScheduleSkipped
+from domain.events import (
+    Event,
+    Recorded,
+    RunCreated,
+    RunFailed,
+    ScheduleDefined,
+    ScheduleFired,
+    ScheduleSkipped,
+)
+from domain.failure import ErrorClass
 from domain.ids import DEFAULT_TENANT, RunId, Version, run_stream, schedule_stream
 from domain.messages import UserMessage
 from domain.queueing import MissedFirings, QueueSpec, ScheduleDefinition, ScheduleFiring
@@ -76,6 +85,18 @@ async def test_a_due_time_is_fired_once_though_several_hosts_are_there(
     assert created.queue == QueueSpec(priority=3, source=ScheduleFiring(schedule="nightly", due=due))
     await shown(hosts[1], "runs")
     assert await pool.fetchval("SELECT count(*) FROM runs") == 1
+
+
+async def test_a_due_time_without_quota_has_a_run_that_says_so(host_of: OpenHost, pool: asyncpg.Pool) -> None:
+    """BUDGET-6, JOB-2: nobody is there to be refused, so the run is kept, and failed."""
+    quota = '[quotas.q]\nmetric = "runs"\nperiod = "day"\nlimit = 0\n'
+    host = await host_of(settings(more=quota + QUICK))
+    await defined(host, nightly(), await database_time(pool))
+    [fired] = only(await until(host, ScheduleFired), ScheduleFired)
+    recorded = await follow(host, fired.run_id)
+    [failed] = only(recorded, RunFailed)
+    assert kinds(recorded) == ["RunCreated", "RunFailed"]
+    assert (failed.error_type, failed.error_class) == ("tenant_quota_exceeded", ErrorClass.QUOTA_EXCEEDED)
 
 
 async def test_of_hosts_that_decide_at_the_same_moment_one_fires(

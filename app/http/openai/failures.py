@@ -57,12 +57,15 @@ def waiting_for(run_id: RunId, waits: RunWaits) -> str:
 
 
 def failure_of_request(told: Problem) -> Failure:
-    """What came of a request that began nothing. Waiting cures a conflict that says for how long."""
+    """What came of a request that began nothing. Waiting cures a conflict that says for how long.
+
+    No client waits until a quota begins again.
+    """
     wait_s = None if told.retry_after_s is msgspec.UNSET else told.retry_after_s
     return Failure(
         status=told.status,
         error=error_of(told),
-        retry=told.status != 501 and (told.status != 409 or wait_s is not None),
+        retry=told.status != 501 and told.quota is None and (told.status != 409 or wait_s is not None),
         retry_after_s=wait_s,
     )
 
