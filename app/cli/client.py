@@ -6,7 +6,7 @@ import aiohttp
 import msgspec
 
 from app.http.display import EventView, FrameView
-from app.http.events import EventList
+from app.http.event_list import EventList
 from app.http.models import ProviderList
 from domain.breaker import CircuitStatus
 from domain.ids import RunId

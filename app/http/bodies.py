@@ -178,7 +178,7 @@ class EventsQuery(Body, frozen=True, kw_only=True):
     after: str | UnsetType = UNSET
     """The sequence of the last event that the client has; what follows it is sent."""
     take: int | UnsetType = UNSET
-    """In the JSON answer: at most so many events, clamped to 1..200. All of them when it is left out."""
+    """In the JSON answer: at most so many events, clamped to 1..200. Left out: all of them, page by page."""
 
 
 class ListQuery(Body, frozen=True, kw_only=True):

@@ -1,29 +1,20 @@
-"""A run's events: all that there are as JSON, or from any place on as a stream (HTTP-3, EVENT-1)."""
+"""A run's events, from any place on, as JSON or as a stream (HTTP-3, EVENT-1)."""
 
 from contextlib import aclosing
 
-import msgspec
 from aiohttp import web
 from msgspec import UNSET
 
 from app.http.bodies import EventsQuery
 from app.http.decoding import query_of, run_id_of, sequence_of
-from app.http.display import EventView, view_of
+from app.http.event_list import answer_with_events
 from app.http.negotiation import EVENT_STREAM, JSON, choose
-from app.http.replies import reply
 from app.http.request_keys import RUN_ID, STREAMING
 from app.http.services import STREAMS, services_of, tenant_of
 from app.http.sse import EventStream, frames, last_number
 from app.http.watching import creation_of, ended_by, until_end
-from domain.ids import RunId, run_stream
+from domain.ids import RunId
 from projections.read.window import Window
-
-
-class EventList(msgspec.Struct, frozen=True, kw_only=True):
-    """Events of one run, oldest first. With the last one's sequence as `after`, one asks for what follows."""
-
-    run_id: RunId
-    events: tuple[EventView, ...]
 
 
 async def list_events(request: web.Request) -> web.StreamResponse:
@@ -33,7 +24,8 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     await creation_of(services_of(request).log, tenant_of(request), run_id)
     over = await ended_by(services_of(request).log, run_id, after)
     if request.method == "HEAD" or choose(request.headers.get("Accept"), (EVENT_STREAM, JSON)) == JSON:
-        return await _as_json(request, run_id, after, query)
+        take = None if query.take is UNSET else Window.clamped(0, query.take).take
+        return await answer_with_events(request, run_id, after, take)
     # 204 is how a server tells an event source that there is nothing to reconnect for.
     return web.Response(status=204) if over else await stream_run(request, run_id, after)
 
@@ -63,11 +55,3 @@ def _place(request: web.Request, query: EventsQuery) -> int:
     if last := request.headers.get("Last-Event-ID"):
         return sequence_of("Last-Event-ID", last)
     return 0 if query.after is UNSET else sequence_of("after", query.after)
-
-
-async def _as_json(request: web.Request, run_id: RunId, after: int, query: EventsQuery) -> web.Response:
-    services = services_of(request)
-    limit = None if query.take is UNSET else Window.clamped(0, query.take).take
-    recorded = await services.log.read_stream(run_stream(run_id), after=after, limit=limit)
-    events = tuple(view_of(each, services.recording.display_limit) for each in recorded)
-    return reply(EventList(run_id=run_id, events=events))

@@ -18,7 +18,8 @@ from app.http.bodies import (
     TreeQuery,
 )
 from app.http.cancelling import CancelAccepted, CancelReceipt, cancel_run
-from app.http.events import EventList, list_events
+from app.http.event_list import EventList
+from app.http.events import list_events
 from app.http.host import Health, Meta, get_meta, get_metrics, get_openapi, is_live, is_ready
 from app.http.idempotency_keys import KeyDecided, complete_key, list_idempotency_keys, release_key
 from app.http.job_bodies import BatchBody, CreateScheduleBody, JobsQuery, ReplaceScheduleBody

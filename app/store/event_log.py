@@ -131,6 +131,10 @@ class EventLog:
         """A stream's events after this sequence, oldest first. An unknown stream is empty."""
         return await self._reader.read_stream(stream_id, after, limit)
 
+    async def read_stream_page(self, stream_id: StreamId, after: int, limit: int) -> Page:
+        """The next part of a stream: `limit` events, or less of them that have a lot of payload."""
+        return await self._reader.read_stream_page(stream_id, after, limit)
+
     async def read_last(self, stream_id: StreamId) -> Recorded[Event] | None:
         """A stream's last event; None for an unknown stream."""
         return await self._reader.read_last(stream_id)
