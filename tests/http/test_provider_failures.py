@@ -141,7 +141,7 @@ async def test_health_says_how_a_provider_fares(serve: Serve) -> None:
     primary, _ = (await client.get("/tracon/api/models/health")).body["providers"]
     assert primary == {
         "provider": "p1", "key": "shared",
-        "circuit": "closed", "consecutive_failures": 1, "retry_after_s": None,
+        "circuit": "closed", "consecutive_failures": 1, "retry_after_s": None, "seen": None,
     }  # fmt: skip
     await client.run("a")
     primary, backup = (await client.get("/tracon/api/models/health")).body["providers"]
