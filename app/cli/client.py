@@ -21,9 +21,13 @@ class Client:
         self._http = http
         self._api = f"{url}/tracon/api"
 
-    async def run(self, agent: str, message: str) -> AsyncGenerator[FrameView, None]:
+    async def run(
+        self, agent: str, message: str, session_id: str | None = None
+    ) -> AsyncGenerator[FrameView, None]:
         """Start a run and yield its frames as they come."""
         url, body = f"{self._api}/agents/{agent}/run", {"message": message}
+        if session_id is not None:
+            body["session_id"] = session_id
         async with self._http.post(url, json=body, raise_for_status=True) as response:
             async for line in response.content:
                 if line.startswith(_DATA):

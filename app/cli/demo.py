@@ -15,6 +15,7 @@ from rich.text import Text
 
 from app.cli.client import Client
 from app.cli.demo_outage import a_provider_dies
+from app.cli.demo_readers import other_models_help
 from app.cli.event_table import event_table
 from app.cli.service_process import ServiceProcess
 from app.cli.story import StoryBroken, heading
@@ -45,6 +46,7 @@ async def _tell(console: Console, folder: Path) -> None:
             run_id = await _a_run_streams(console, client)
             events = await _it_is_on_record(console, client, run_id)
             await a_provider_dies(console, client)
+            await other_models_help(console, client)
             seen = await _a_run_is_cut_off(console, client, service)
         async with _service(console, folder) as service:
             client = Client(http, service.url)

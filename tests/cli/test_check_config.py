@@ -11,9 +11,10 @@ def test_what_fits_together_is_summed_up() -> None:
     done = tracon("check-config", *DEMO)
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
-        "providers: script (scripted: clerk, parrot, storyteller), shaky (scripted: clerk)",
-        "agents: careful (shaky/clerk), echo (script/parrot), slow (script/storyteller),"
-        " support (script/clerk)",
+        "providers: script (scripted: clerk, parrot, storyteller, promiser), shaky (scripted: clerk),"
+        " reader (scripted: summarizer, judge)",
+        "agents: careful (shaky/clerk), echo (script/parrot), patient (script/promiser),"
+        " slow (script/storyteller), support (script/clerk)",
         "tools: get_order (read), refund_order (destructive), send_email (external)",
         "everything fits together",
     ]

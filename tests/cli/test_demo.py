@@ -20,6 +20,9 @@ def test_the_demo_tells_its_story_without_a_terminal_in_less_than_a_minute() -> 
     assert "get_order" in done.stdout
     assert "shaky is not even called, and script answers in its place. Its circuit is open." in done.stdout
     assert "shaky answers. Its circuit is closed." in done.stdout.partition("half open")[2]
+    assert "reader/summarizer sums it up for 0.0000" in done.stdout
+    assert "sent back: It names no day." in done.stdout
+    assert "It will come on Tuesday." in done.stdout.partition("sent back")[2]
     assert time.monotonic() - began < 60
 
 
