@@ -269,6 +269,7 @@ CREATE TABLE public.runs (
     continued_by_run_id uuid,
     continuation_blocked text,
     replay_of_run_id uuid,
+    reported_cost numeric DEFAULT 0 NOT NULL,
     wait_over text
 )
 WITH (fillfactor='80');
@@ -324,6 +325,18 @@ CREATE TABLE public.statistics_calls (
 CREATE TABLE public.statistics_live_runs (
     run_id uuid NOT NULL,
     state text NOT NULL
+);
+
+CREATE TABLE public.statistics_reports (
+    tenant_id text NOT NULL,
+    day date NOT NULL,
+    agent text NOT NULL,
+    kind text NOT NULL,
+    currency text NOT NULL,
+    reports bigint NOT NULL,
+    unknown bigint NOT NULL,
+    amount numeric NOT NULL,
+    counted numeric NOT NULL
 );
 
 CREATE TABLE public.stored_events (
@@ -429,6 +442,9 @@ ALTER TABLE ONLY public.statistics_calls
 ALTER TABLE ONLY public.statistics_live_runs
     ADD CONSTRAINT statistics_live_runs_one_row PRIMARY KEY (run_id);
 
+ALTER TABLE ONLY public.statistics_reports
+    ADD CONSTRAINT statistics_reports_one_row PRIMARY KEY (tenant_id, day, agent, kind, currency);
+
 ALTER TABLE ONLY public.stored_events
     ADD CONSTRAINT stored_events_one_writer PRIMARY KEY (originator_id, originator_version);
 
@@ -462,6 +478,8 @@ CREATE INDEX jobs_by_status ON public.jobs USING btree (tenant_id, status, queue
 CREATE INDEX jobs_newest ON public.jobs USING btree (tenant_id, queued_at DESC, run_id DESC);
 
 CREATE INDEX quota_reservations_by_tenant ON public.quota_reservations USING btree (tenant_id);
+
+CREATE INDEX runs_below ON public.runs USING btree (root_run_id, depth, created_at, run_id) WHERE (parent_run_id IS NOT NULL);
 
 CREATE INDEX runs_by_agent ON public.runs USING btree (tenant_id, agent, created_at DESC, run_id DESC);
 

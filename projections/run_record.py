@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
@@ -47,6 +47,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """An exact decimal; null where the price of a call is unknown or calls were priced in two currencies."""
     currency: str | None = None
     """The currency of `cost`, from the first call that had a price."""
+    reported_cost: str = "0"
+    """What its tools and nodes said they have spent beyond tokens, in the currency that prices are set in."""
     events: int
     created_at: datetime
     started_at: datetime | None = None
@@ -110,16 +112,26 @@ def _changes(record: RunRecord, recorded: Fact) -> dict[str, Any]:
             return _answered(record, replied)
         case SideCallReplied() as replied:
             return _charged(record, replied)  # it is not the agent's model that answered (CHAIN-13)
+        case e.UsageReported(amount=amount, counted=True) if amount is not None:
+            return {"reported_cost": plain(added(Decimal(record.reported_cost), amount))}
+        case e.RunContinued() | e.RunContinuationBlocked() | e.RunWaitEnded() as later:
+            return _afterwards(later)
+        case event if isinstance(event, e.RunEnd):
+            return {"ended_at": recorded.at, "status": status_after(event), **_error(event)}
+        case _:
+            return {}  # a view may ignore any event
+
+
+def _afterwards(event: e.RunContinued | e.RunContinuationBlocked | e.RunWaitEnded) -> dict[str, Any]:
+    match event:
         case e.RunContinued(by=by):
             return {"continued_by_run_id": by, "continuation_blocked": None}
         case e.RunContinuationBlocked(cause=cause):
             return {"continuation_blocked": cause}
         case e.RunWaitEnded(cause=cause):
             return {"wait_over": cause}
-        case event if isinstance(event, e.RunEnd):
-            return {"ended_at": recorded.at, "status": status_after(event), **_error(event)}
         case _:
-            return {}  # a view may ignore any event
+            assert_never(event)
 
 
 def _error(end: e.RunEnd) -> dict[str, Any]:

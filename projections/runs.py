@@ -48,11 +48,22 @@ def record_from(row: asyncpg.Record) -> RunRecord:
         wait_over=None if (over := row["wait_over"]) is None else WaitOver(over),
         usage=Usage(**{name: row[name] for name in Usage.__struct_fields__}),
         cost=None if row["cost"] is None else plain(row["cost"]),
+        reported_cost=plain(row["reported_cost"]),
         **{name: row[name] for name in _AS_THEY_ARE},
     )
 
 
-_MAPPED = {"id", "tenant", "kind", "status", "continuation_blocked", "wait_over", "usage", "cost"}
+_MAPPED = {
+    "id",
+    "tenant",
+    "kind",
+    "status",
+    "continuation_blocked",
+    "wait_over",
+    "usage",
+    "cost",
+    "reported_cost",
+}
 _AS_THEY_ARE = [name for name in RunRecord.__struct_fields__ if name not in _MAPPED]
 
 
@@ -90,4 +101,5 @@ def _row_of(record: RunRecord) -> tuple[Any, ...]:
         record.started_at,
         record.ended_at,
         None if record.wait_over is None else record.wait_over.value,
+        Decimal(record.reported_cost),
     )

@@ -27,8 +27,8 @@ class Statistics:
         await _store(conn, tally)
 
     async def reset(self, conn: Connection) -> None:
-        for table in ("statistics_calls", "statistics_agents", "statistics_live_runs"):
-            await conn.execute(sql(f"delete_{table}"), timeout=RESET_TIMEOUT_S)
+        for table in ("calls", "reports", "agents", "live_runs"):
+            await conn.execute(sql(f"delete_statistics_{table}"), timeout=RESET_TIMEOUT_S)
 
 
 _live_run = msgspec.json.Decoder(LiveRun)
@@ -43,6 +43,9 @@ async def _store(conn: Connection, tally: Tally) -> None:
     if tally.calls:
         calls = [(*key, *_numbers(counts)) for key, counts in tally.calls.items()]
         await conn.execute(sql("add_to_statistics_calls"), *columns(calls))
+    if tally.reports:
+        reports = [(*key, *msgspec.structs.astuple(counts)) for key, counts in tally.reports.items()]
+        await conn.execute(sql("add_to_statistics_reports"), *columns(reports))
     if tally.agents:
         agents = [(*key, *msgspec.structs.astuple(counts)) for key, counts in tally.agents.items()]
         await conn.execute(sql("add_to_statistics_agents"), *columns(agents))

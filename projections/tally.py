@@ -38,6 +38,27 @@ class CallCounts(msgspec.Struct, kw_only=True):
     cost: Decimal = Decimal(0)
 
 
+class ReportKey(NamedTuple):
+    """Reports count on the day they were made. `currency` is empty where none was named."""
+
+    tenant: str
+    day: date
+    agent: str
+    kind: str
+    currency: str
+
+
+class ReportCounts(msgspec.Struct, kw_only=True):
+    """What tools and nodes said they have spent beyond tokens."""
+
+    reports: int = 0
+    unknown: int = 0
+    """Reports without an amount."""
+    amount: Decimal = Decimal(0)
+    counted: Decimal = Decimal(0)
+    """What of it budgets have counted as cost."""
+
+
 class AgentKey(NamedTuple):
     """Runs count on the day they were created, whenever they end; tool calls on the day they ended."""
 
@@ -81,6 +102,7 @@ class Tally:
         self._before = dict(live)
         self.ended: set[UUID] = set()
         self.calls: defaultdict[CallKey, CallCounts] = defaultdict(CallCounts)
+        self.reports: defaultdict[ReportKey, ReportCounts] = defaultdict(ReportCounts)
         self.agents: defaultdict[AgentKey, AgentCounts] = defaultdict(AgentCounts)
 
     def count(self, recorded: Fact) -> None:  # noqa: C901 - one flat dispatch
@@ -97,6 +119,8 @@ class Tally:
                 call.failure.kind is not FailureKind.CIRCUIT_OPEN
             ):
                 self._calls(recorded, call.provider, call.model, "").failed_calls += 1
+            case e.UsageReported() as reported:
+                self._report(recorded, reported)
             case e.ToolInvoking(call_id=call_id):
                 self._note(recorded, calling=(*self._run(recorded).calling, storable(call_id)))
             case e.ToolReturned(call_id=call_id):
@@ -140,6 +164,18 @@ class Tally:
         if model not in models:
             counts.runs += 1
             self._note(recorded, models=(*models, model))
+
+    def _report(self, recorded: Fact, reported: e.UsageReported) -> None:
+        names = (storable(reported.kind), storable(reported.currency or ""))
+        key = ReportKey(recorded.tenant, _day(recorded), self._run(recorded).agent, *names)
+        counts = self.reports[key]
+        counts.reports += 1
+        if reported.amount is None:
+            counts.unknown += 1
+            return
+        counts.amount = added(counts.amount, reported.amount)
+        if reported.counted:
+            counts.counted = added(counts.counted, reported.amount)
 
     def _tool_result(self, recorded: Fact, call_id: str) -> AgentCounts:
         calling = self._run(recorded).calling

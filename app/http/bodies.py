@@ -188,6 +188,13 @@ class ListQuery(Body, frozen=True, kw_only=True):
     take: int = 50
 
 
+class TreeQuery(Body, frozen=True, kw_only=True):
+    """The part of a tree that is wanted. `take` is clamped to 1..200 (HTTP-2)."""
+
+    skip: int = 0
+    take: int = 200
+
+
 class KeysQuery(ListQuery, frozen=True, kw_only=True):
     """The same, of idempotency keys; without a state, of all."""
 

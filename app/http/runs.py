@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from app.http.bodies import NoQuery, RunsQuery
+from app.http.bodies import NoQuery, RunsQuery, TreeQuery
 from app.http.decoding import query_of, run_id_of
 from app.http.events import name_run
 from app.http.replies import reply
@@ -17,6 +17,7 @@ from domain.ids import RunId
 from domain.messages import Message
 from domain.submission import Overrides
 from projections.read.runs import list_runs as read_runs
+from projections.read.tree import read_tree
 from projections.run_record import record_of
 from projections.tool_calls import ToolCallRecord, tool_calls_of
 
@@ -75,6 +76,15 @@ async def get_input(request: web.Request) -> web.Response:
     run_id = name_run(request, run_id_of(request))
     created = await creation_of(services_of(request).log, tenant_of(request), run_id)
     return reply(RunInput.of(run_id, created))
+
+
+async def get_tree(request: web.Request) -> web.Response:
+    """The tree that the run belongs to, from its root on, whichever of its runs is asked for."""
+    wanted, services, tenant = query_of(request, TreeQuery), services_of(request), tenant_of(request)
+    run_id = name_run(request, run_id_of(request))
+    created = await creation_of(services.log, tenant, run_id)
+    root = created.root_run_id or run_id
+    return reply(await read_tree(services.pool, tenant, root, skip=wanted.skip, take=wanted.take))
 
 
 async def list_tool_calls(request: web.Request) -> web.Response:

@@ -48,6 +48,21 @@ class AgentStatistics(Spending, frozen=True, kw_only=True):
     unknown_tool_calls: int = 0
 
 
+class ReportStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent's tools and nodes said they have spent beyond tokens."""
+
+    agent: str
+    kind: str
+    currency: str
+    """Empty where the reports named none."""
+    reports: int
+    unknown: int
+    """Reports without an amount."""
+    amount: str
+    counted: str
+    """What of it counts as cost, for budgets and quotas."""
+
+
 class StatisticsReport(msgspec.Struct, frozen=True, kw_only=True):
     """Runs count on the UTC day they were created, calls and tool calls on the day they ended."""
 
@@ -56,6 +71,7 @@ class StatisticsReport(msgspec.Struct, frozen=True, kw_only=True):
     by_model: list[ModelStatistics]
     by_agent: list[AgentStatistics]
     by_status: dict[RunStatus, int]
+    reported: list[ReportStatistics]
 
 
 async def read_statistics(
@@ -66,17 +82,31 @@ async def read_statistics(
     async with snapshot(pool) as conn:
         calls = await conn.fetch(sql("statistics_of_calls"), *arguments)
         agents = await conn.fetch(sql("statistics_of_agents"), *arguments)
+        reports = await conn.fetch(sql("statistics_of_reports"), *arguments)
     return StatisticsReport(
         since=since,
         until=until,
         by_model=_by_model(row for row in calls if row["agent"] is None),
         by_agent=_by_agent([row for row in calls if row["agent"] is not None], agents),
         by_status=_by_status(agents),
+        reported=[_reported(row) for row in reports],
     )
 
 
 Rows = list[asyncpg.Record]
 Key = TypeVar("Key", bound=Hashable)
+
+
+def _reported(row: asyncpg.Record) -> ReportStatistics:
+    return ReportStatistics(
+        agent=row["agent"],
+        kind=row["kind"],
+        currency=row["currency"],
+        reports=row["reports"],
+        unknown=row["unknown"],
+        amount=plain(row["amount"]),
+        counted=plain(row["counted"]),
+    )
 
 
 def _by_model(calls: Iterable[asyncpg.Record]) -> list[ModelStatistics]:

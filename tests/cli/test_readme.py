@@ -42,7 +42,8 @@ def test_the_agent_of_ones_own_fits_together(tmp_path: Path) -> None:
         PRIMARY_KEY="a-key",
     )
     assert done.returncode == 0, done.stderr
-    assert "agents: clerk (primary/small), support (primary/small)" in done.stdout
+    names = ("clerk", "editor", "support")
+    assert f"agents: {', '.join(f'{name} (primary/small)' for name in names)}" in done.stdout
 
 
 def test_every_route_is_listed() -> None:

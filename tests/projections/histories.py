@@ -45,6 +45,15 @@ _USAGES = st.builds(
 )
 _COSTS = st.none() | st.decimals(0, 10**6, places=9) | st.sampled_from([Decimal("1E+3"), Decimal("0E-8")])
 
+_REPORTS: st.SearchStrategy[c.RunCommand] = st.builds(
+    c.ReportUsage,
+    cause=st.just("c\0"),
+    kind=st.sampled_from(["render", "speech\0"]),
+    amount=_COSTS,
+    currency=st.sampled_from([None, "USD", "EUR"]),
+    counted=st.booleans(),
+)
+
 
 class _World:
     """What has happened so far."""
@@ -170,7 +179,7 @@ def _lead_on(run: Run) -> st.SearchStrategy[c.RunCommand]:
     if run.beside.calling is not None:
         return _side_answers()
     if run.open_calls:
-        return st.sampled_from(run.open_calls).flatmap(_tool_commands)
+        return st.one_of(st.sampled_from(run.open_calls).flatmap(_tool_commands), _REPORTS)
     if run.answer and not run.failed:
         return st.just(c.CompleteRun())
     step = run.step if run.failed else run.step + 1

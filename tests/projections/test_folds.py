@@ -95,6 +95,9 @@ async def test_statistics_count_what_the_records_of_the_runs_say(
             "SELECT sum(calls), sum(failed_calls), sum(unpriced_calls), sum(runs), sum(output_tokens),"
             "       sum(cost) FROM statistics_calls"
         )
+        (reports,) = await conn.fetch(
+            "SELECT sum(reports), sum(unknown), sum(amount), sum(counted) FROM statistics_reports"
+        )
     statuses = Counter(record.status.value for record in records)
     ended = {record.id for record in records if record.status.ended}
     settled = [c for c in calls_of(facts) if c.run_id in ended or c.state in RESULTS]
@@ -119,6 +122,15 @@ async def test_statistics_count_what_the_records_of_the_runs_say(
         sum(record.usage.output_tokens for record in records),
         sum((reply.cost or Decimal(0) for reply in replies), Decimal(0)),
     ]
+    told = [event for event in events if isinstance(event, e.UsageReported)]
+    amounts = [(one.amount, one.counted) for one in told if one.amount is not None]
+    assert [number or 0 for number in reports] == [
+        len(told),
+        len(told) - len(amounts),
+        sum((amount for amount, _ in amounts), Decimal(0)),
+        sum((amount for amount, counted in amounts if counted), Decimal(0)),
+    ]
+    assert sum((Decimal(record.reported_cost) for record in records), Decimal(0)) == (reports[3] or 0)
     assert len(tables["statistics_live_runs"]) == len(records) - len(ended)
 
 

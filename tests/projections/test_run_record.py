@@ -96,6 +96,7 @@ def test_a_completed_run_tells_its_times_its_tokens_and_its_cost() -> None:
         },
         "cost": "0.01",
         "currency": "USD",
+        "reported_cost": "0",
         "events": 5,
         "created_at": "2026-03-01T12:01:00Z",
         "started_at": "2026-03-01T12:02:00Z",

@@ -15,6 +15,7 @@ from domain.events import (
     RunCancelled,
     RunCompleted,
     RunFailed,
+    UsageReported,
 )
 from domain.failure import ErrorClass, FailureClass
 from domain.messages import Usage
@@ -214,3 +215,22 @@ SELECT 'acme', date '2026-01-01' + n % 365, 'agent-' || n, 'primary', 'small', '
        1, 1, 0, 0, 1, 1, 0, 0, 0.5
   FROM generate_series(1, 10000) AS n
 """
+
+
+def reported(amount: str | None, currency: str | None, *, counted: bool = False) -> UsageReported:
+    exact = None if amount is None else Decimal(amount)
+    return UsageReported(cause="a", kind="render", amount=exact, currency=currency, counted=counted)
+
+
+async def test_what_tools_report_is_grouped_by_kind_and_currency(pool: asyncpg.Pool, show: Show) -> None:
+    """BUDGET-3, BUDGET-8: what is not counted is there too, apart."""
+    reports = (reported("0.25", "USD", counted=True), reported("0.5", "USD", counted=True))
+    more = (reported(None, "USD"), reported("3", "EUR"), reported("7", None))
+    await show(in_one_log(run(1, *OPENED, *reports), run(2, *OPENED, *more)))
+    found = (await read_statistics(pool, "acme")).reported
+    assert [(one.currency, one.reports, one.unknown, one.amount, one.counted) for one in found] == [
+        ("", 1, 0, "7", "0"),
+        ("EUR", 1, 0, "3", "0"),
+        ("USD", 3, 1, "0.75", "0.75"),
+    ]
+    assert (await read_statistics(pool, "zebra")).reported == []
