@@ -6,6 +6,7 @@ from enum import Enum
 from pathlib import Path
 
 _CHUNK = 1 << 16
+_PAUSE_S = 0.05
 
 
 class _Way(Enum):
@@ -28,6 +29,7 @@ class Link:
         self._open = asyncio.Event()
         self._open.set()
         self._lose: _Way | None = None
+        self._closing = False
         self.delay_s = 0.0
         """How much later everything arrives."""
 
@@ -42,11 +44,14 @@ class Link:
         return f"postgresql://postgres@127.0.0.1:{port}/postgres?sslmode=disable"
 
     async def close(self) -> None:
+        """Break everything. Nothing is cancelled: the server would complain of each connection that was."""
+        self._closing = True
         if self._server:
             self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.let_go()
+        while self._tasks:
+            self.cut()
+            await asyncio.wait(self._tasks, timeout=_PAUSE_S)
 
     def cut(self) -> None:
         """Break every connection that is open now."""
@@ -72,6 +77,8 @@ class Link:
         ends = {writer}
         try:
             await self._open.wait()
+            if self._closing:
+                return
             with suppress(OSError):
                 up_reader, up_writer = await asyncio.open_unix_connection(self._socket_path)
                 ends.add(up_writer)
