@@ -96,5 +96,4 @@ class Settings(Section, frozen=True, kw_only=True):
 
 # Whoever makes one of these act removes its line.
 _WITHOUT_EFFECT: dict[str, Callable[[Settings], bool]] = {
-    "workflows.resume_interrupted_runs": lambda s: s.workflows.resume_interrupted_runs,
 }

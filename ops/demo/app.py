@@ -1,8 +1,8 @@
-"""Tools for the demo agents of a shop. What they change is in this process's memory and nowhere else."""
+"""Tools for the demo agents of a shop, and a function for its workflow. All they change is in memory."""
 
 import logging
 
-from tracon import tool
+from tracon import WorkflowContext, tool, workflow_function
 
 log = logging.getLogger("demo")
 
@@ -34,3 +34,16 @@ def send_email(to: str, subject: str, body: str) -> str:
     """Write to a customer. The demo only logs that it would have."""
     log.info("email sent", extra={"to": to, "subject": subject, "characters": len(body)})
     return f"sent to {to}"
+
+
+pages: dict[str, str] = {}
+
+
+@workflow_function(attempts=3, delay="200ms")
+def publish(answer: str, context: WorkflowContext) -> str:
+    """Put an approved article on a page. The key makes it one page, however often this is repeated."""
+    if answer != "yes":
+        return "It stays in the drawer."
+    pages[context.call_key] = context.outputs["write"]
+    log.info("article published", extra={"key": context.call_key})
+    return f"Published: {pages[context.call_key]}"

@@ -51,10 +51,12 @@ class Service:
         self.process.send_signal(stop)
         return self.process.wait(LONG_S)
 
-    def request(self, path: str, body: bytes | None = None) -> bytes:
+    def request(
+        self, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
         """The body of the answer in JSON, which must be a success."""
         with closing(self._connection()) as connection:
-            answer = self._ask(connection, path, body, "application/json")
+            answer = self._ask(connection, path, body, "application/json", headers)
             content = answer.read()
         assert answer.status < 300, content
         return content
@@ -71,9 +73,16 @@ class Service:
     def _connection(self) -> HTTPConnection:
         return HTTPConnection(urlsplit(self.url).netloc, timeout=LONG_S)
 
-    def _ask(self, connection: HTTPConnection, path: str, body: bytes | None, accept: str) -> HTTPResponse:
-        headers = {"Accept": accept, "Content-Type": "application/json"}
-        connection.request("POST" if body else "GET", f"/tracon{path}", body, headers)
+    def _ask(
+        self,
+        connection: HTTPConnection,
+        path: str,
+        body: bytes | None,
+        accept: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> HTTPResponse:
+        sent = {"Accept": accept, "Content-Type": "application/json", **(headers or {})}
+        connection.request("POST" if body else "GET", f"/tracon{path}", body, sent)
         return connection.getresponse()
 
 
