@@ -19,6 +19,8 @@ from app.assembly.supervision import duties_of, session_turns_of, watch_of, work
 from app.assembly.workflows import workflows_of
 from app.db.migrate import migrate
 from app.db.pool import closing_pool, connect, database_time, server_version
+from app.definitions.lookup import AgentLookup
+from app.definitions.versions import AgentVersions
 from app.http.application import bind, build_application, listen
 from app.http.in_flight import IN_FLIGHT, InFlight
 from app.http.services import About, Services
@@ -175,18 +177,19 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         drain = Drain(settings.drain, metrics)
         orphans = Orphans(event_log, cancels, metrics)
         duties = duties_of(settings, pool, orphans, cancels, presence, host_id, metrics)
+        agents = AgentLookup(catalog, event_log)
         children = Children(bench, catalog, roster, supervisor, runs)
         turns = session_turns_of(settings, pool, event_log, supervisor)
         opener = Opener(bench, roster, supervisor, turns, children)
         continuer = Continuer(
-            event_log, runs, opener, catalog, drain, cancels, settings.run_continuation, metrics
+            event_log, runs, opener, agents, drain, cancels, settings.run_continuation, metrics
         )
         orphans.on_orphaned.append(continuer.consider)
         resolutions = Resolutions(runs, continuer)
-        replays = Replays(event_log, runs, continuer, opener, catalog, drain, quotas)
+        replays = Replays(event_log, runs, continuer, opener, agents, drain, quotas)
         approvals = approvals_of(settings, pool, event_log, runs, duties)
         run_service = RunService(
-            catalog=catalog,
+            agents=agents,
             bench=bench,
             runs=runs,
             roster=roster,
@@ -217,7 +220,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         idempotency, decisions = idempotency_of(settings, pool, event_log, runs, roster, duties, metrics)
         stack.push_async_callback(idempotency.close)
         schedules = Schedules(
-            event_log, catalog, quotas, partial(database_time, pool), grace_s=settings.schedules.grace
+            event_log, agents, quotas, partial(database_time, pool), grace_s=settings.schedules.grace
         )
         keys = KeyStore(pool)
         last_used = LastUsed(keys.note_use)
@@ -234,7 +237,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             log=event_log,
             pool=pool,
             schedules=schedules,
-            batches=Batches(event_log, pool, catalog, quotas, opener.refuse),
+            batches=Batches(event_log, pool, agents, quotas, opener.refuse),
             triggers=Triggers(
                 triggers,
                 event_log,
@@ -250,6 +253,8 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
             providers=tuple(sorted(settings.providers)),
             watch=watch_of(settings, pool, http, duties, metrics),
             catalog=catalog,
+            agents=agents,
+            agent_versions=AgentVersions(catalog, agents, event_log),
             metrics=metrics,
             idempotency=idempotency,
             decisions=decisions,

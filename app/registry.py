@@ -41,15 +41,18 @@ class UnusableAgent(Rejected):
 
 
 class Catalog:
-    """The agents of this host and the tools that they may call. It does not change while the host runs."""
+    """The agents of code and settings, and the tools of this host. It does not change while the host runs."""
 
     def __init__(
         self,
         agents: Iterable[AgentDefinition],
         tools: ToolRegistry,
         providers: Mapping[str, ProviderSettings],
+        sources: Mapping[str, str] | None = None,
     ) -> None:
+        """`sources`: where each agent is defined."""
         self._agents = {agent.name: agent for agent in agents}
+        self._sources = sources or {}
         self._providers = providers
         self.tools = tools
 
@@ -59,22 +62,33 @@ class Catalog:
         tools = {tool.name: tool for tool in app.tools}
         agents = {agent.name: agent for agent in (*settings.agents.values(), *app.agents)}
         problems = [*_duplicates(settings, app), *_classifier_problems(settings, app)]
+        sources = {name: _SETTINGS if name in settings.agents else app.source for name in agents}
+        made = cls(agents.values(), ToolRegistry(tools.values()), settings.providers, sources)
         for agent in agents.values():
-            source = _SETTINGS if agent.name in settings.agents else app.source
-            found = [
-                *_tool_problems(agent, tools),
-                *_asked_problems(agent, agents),
-                *_deliverable_problems(agent),
-                *_link_problems(agent, settings.providers),
-            ]
             problems += [
-                Problem(source=source, key=f"agents.{agent.name}.{key}", reason=reason)
-                for key, reason in found
+                Problem(source=sources[agent.name], key=f"agents.{agent.name}.{key}", reason=reason)
+                for key, reason in made.flaws_of(agent)
             ]
         problems += _trigger_problems(settings, agents)
         if problems:
             raise SettingsError(problems)
-        return cls(agents.values(), ToolRegistry(tools.values()), settings.providers)
+        return made
+
+    def flaws_of(self, agent: AgentDefinition) -> list[tuple[str, str]]:
+        """What a definition names that is not here, and what does not fit together: each with its key."""
+        return [
+            *_tool_problems(agent, self.tools.by_name()),
+            *_asked_problems(agent, self._agents),
+            *_deliverable_problems(agent),
+            *_link_problems(agent, self._providers),
+        ]
+
+    def has(self, name: str) -> bool:
+        return name in self._agents
+
+    def source_of(self, name: str) -> str | None:
+        """Where the agent is defined; None if it is not in here."""
+        return self._sources.get(name, _SETTINGS) if name in self._agents else None
 
     def agent(self, name: str) -> AgentDefinition:
         """Raise AgentNotFound."""

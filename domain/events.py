@@ -12,6 +12,9 @@ from typing import Any
 import msgspec
 
 from domain.agent import AgentDefinition, Link
+from domain.agent_events import AgentDefined as AgentDefined
+from domain.agent_events import AgentEvent as AgentEvent
+from domain.agent_events import AgentRemoved as AgentRemoved
 from domain.approval_events import ApprovalDecided as ApprovalDecided
 from domain.approval_events import ApprovalEvent as ApprovalEvent
 from domain.approval_events import ApprovalExpired as ApprovalExpired
@@ -571,4 +574,4 @@ ScheduleEvent = (
 )
 BatchEvent = BatchCreated
 IdempotencyEvent = IdempotencyKeyReserved | IdempotencyKeyCompleted | IdempotencyKeyReleased
-AnyEvent = ApprovalEvent | RunEvent | SessionEvent | ScheduleEvent | BatchEvent | IdempotencyEvent
+AnyEvent = AgentEvent | ApprovalEvent | RunEvent | SessionEvent | ScheduleEvent | BatchEvent | IdempotencyEvent

@@ -14,6 +14,7 @@ _SESSIONS = UUID("5d1f7a86-6c0e-5b0e-9a55-0d6a2e1f4c11")
 _SCHEDULES = UUID("0b7c1c52-3f0e-5c7d-8d37-54b1b1d86a02")
 _IDEMPOTENCY_KEYS = UUID("8f4b1e0a-2c57-5d3b-9a64-3be0c1f7d925")
 _APPROVALS = UUID("a1c9f7d2-6b0e-5f43-8d5a-2e7b9c4f1a66")
+_AGENTS = UUID("3e6d0c7b-58f1-5a2c-b7e4-91d2f8a05c3e")
 _DELIVERIES = UUID("c6a2f0de-9a41-5e0f-b2c8-7d1c9a3e5f43")
 
 
@@ -40,6 +41,11 @@ def schedule_stream(tenant: str, name: str) -> StreamId:
 def approval_stream(run_id: RunId) -> StreamId:
     """What a run that waits asked for. A run waits once, so its id is the approval's too."""
     return StreamId(uuid5(_APPROVALS, str(run_id)))
+
+
+def agent_stream(tenant: str, name: str) -> StreamId:
+    """An agent's name is its own in its tenant. Each event of the stream is a version of it."""
+    return StreamId(uuid5(_AGENTS, f"{len(tenant)}:{tenant}{name}"))
 
 
 def batch_stream(batch_id: UUID) -> StreamId:

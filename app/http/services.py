@@ -10,6 +10,8 @@ import msgspec
 from aiohttp import web
 from msgspec import Meta
 
+from app.definitions.lookup import AgentLookup
+from app.definitions.versions import AgentVersions
 from app.http.request_keys import PRINCIPAL
 from app.http.sse import OpenStreams
 from app.idempotency.decisions import Decisions
@@ -73,6 +75,8 @@ class Services:
     """For reading views."""
     views: Views
     catalog: Catalog
+    agents: AgentLookup
+    agent_versions: AgentVersions
     schedules: Schedules
     batches: Batches
     triggers: Triggers

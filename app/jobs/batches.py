@@ -11,10 +11,10 @@ import msgspec
 from uuid_utils.compat import uuid7
 
 from app.db.errors import StoreUnavailable
+from app.definitions.lookup import AgentLookup
 from app.identity import new_run_id
 from app.jobs.submission import SUBMISSION_PATIENCE_S, queued_run
 from app.quotas.quotas import Asked, Quotas
-from app.registry import Catalog
 from app.store.event_log import Change, EventLog
 from domain.errors import NotFound, Rejected
 from domain.events import BatchCreated
@@ -80,14 +80,14 @@ class Batches:
         self,
         log: EventLog,
         pool: asyncpg.Pool,
-        catalog: Catalog,
+        agents: AgentLookup,
         quotas: Quotas,
         refuse: Callable[[RunId], None],
     ) -> None:
         """`refuse` is told of a run that may have been recorded although its submission was refused."""
         self._log = log
         self._pool = pool
-        self._catalog = catalog
+        self._agents = agents
         self._quotas = quotas
         self._refuse = refuse
 
@@ -95,7 +95,7 @@ class Batches:
         """Queue a run for each item, in one append, or for none. Raise AgentNotFound, BadItem or
         QuotaExceeded.
         """
-        definition = self._catalog.agent(agent)
+        definition = await self._agents.agent(tenant, agent)
         for number, item in enumerate(items):
             try:
                 instantiate(definition, item.parameters)

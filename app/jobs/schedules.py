@@ -6,11 +6,11 @@ from typing import cast
 
 import msgspec
 
+from app.definitions.lookup import AgentLookup
 from app.identity import new_run_id
 from app.jobs.cron import BadCron, CronCalendar
 from app.jobs.submission import SUBMISSION_PATIENCE_S, failed_at_once, queued_run
 from app.quotas.quotas import Asked, Quotas
-from app.registry import Catalog
 from app.store.event_log import Change, EventLog, VersionConflict
 from domain.events import Recorded, ScheduleEvent
 from domain.ids import RunId, schedule_stream
@@ -43,16 +43,18 @@ Now = Callable[[], Awaitable[datetime]]
 class Schedules:
     """Every method raises StoreUnavailable; those that take a name, ScheduleNotFound."""
 
-    def __init__(self, log: EventLog, catalog: Catalog, quotas: Quotas, now: Now, *, grace_s: float) -> None:
+    def __init__(
+        self, log: EventLog, agents: AgentLookup, quotas: Quotas, now: Now, *, grace_s: float
+    ) -> None:
         self._log = log
-        self._catalog = catalog
+        self._agents = agents
         self._quotas = quotas
         self._now = now
         self._grace_s = grace_s
 
     async def define(self, tenant: str, definition: ScheduleDefinition, *, replace: bool) -> ScheduleRecord:
         """Raise BadCron, AgentNotFound, BadParameter, or ScheduleExists unless it may be replaced."""
-        instantiate(self._catalog.agent(definition.agent), definition.parameters)
+        instantiate(await self._agents.agent(tenant, definition.agent), definition.parameters)
         next_due = CronCalendar(definition.cron, definition.time_zone).after(await self._now())
         if next_due is None:
             raise BadCron("cron", f"{definition.cron!r} means a time that never comes")

@@ -3,15 +3,16 @@
 import logging
 from typing import assert_never
 
+from app.definitions.lookup import AgentLookup
 from app.identity import new_run_id
 from app.metrics import Metrics
-from app.registry import Catalog
 from app.settings import RunContinuationSettings
 from app.store.event_log import Change, EventLog, VersionConflict
 from app.supervision.cancels import Cancels
+from app.supervision.defining import looked_up
 from app.supervision.drain import Drain
 from app.supervision.lineage import chain_of
-from app.supervision.opening import Opener, Opening, defined
+from app.supervision.opening import Opener, Opening
 from app.supervision.runs import Runs
 from domain.agent import AgentDefinition
 from domain.commands import AfterwardsCommand, NoteContinued
@@ -40,7 +41,7 @@ class Continuer:
         event_log: EventLog,
         runs: Runs,
         opener: Opener,
-        catalog: Catalog,
+        agents: AgentLookup,
         drain: Drain,
         cancels: Cancels,
         settings: RunContinuationSettings,
@@ -49,7 +50,7 @@ class Continuer:
         self._log = event_log
         self._runs = runs
         self._opener = opener
-        self._catalog = catalog
+        self._agents = agents
         self._drain = drain
         self._cancels = cancels
         self._settings = settings
@@ -83,7 +84,7 @@ class Continuer:
                 await self._block(past, verdict)
             case Continue(command=create):
                 try:
-                    definition = defined(self._catalog, create)
+                    definition = await looked_up(self._agents, create)
                 except (NotFound, Rejected) as error:
                     await self._block(past, agent_unavailable(str(error)))
                 else:

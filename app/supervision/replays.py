@@ -4,13 +4,14 @@ from typing import Any, cast
 
 import msgspec
 
+from app.definitions.lookup import AgentLookup
 from app.identity import new_run_id
 from app.quotas.quotas import Asked, Quotas
-from app.registry import Catalog
 from app.store.event_log import EventLog
 from app.supervision.continuer import Continuer
+from app.supervision.defining import looked_up
 from app.supervision.drain import Drain
-from app.supervision.opening import Opener, Opening, defined
+from app.supervision.opening import Opener, Opening
 from app.supervision.runs import Runs
 from domain.agent import AgentDefinition, Link
 from domain.commands import CreateRun
@@ -54,7 +55,7 @@ class Replays:
         runs: Runs,
         continuer: Continuer,
         opener: Opener,
-        catalog: Catalog,
+        agents: AgentLookup,
         drain: Drain,
         quotas: Quotas,
     ) -> None:
@@ -62,7 +63,7 @@ class Replays:
         self._runs = runs
         self._continuer = continuer
         self._opener = opener
-        self._catalog = catalog
+        self._agents = agents
         self._drain = drain
         self._quotas = quotas
 
@@ -76,8 +77,8 @@ class Replays:
         if created is None or created.kind is not RunKind.AGENT:
             raise NotReplayable("only runs of agents can be replayed")
         create = _creation(created, request)
-        definition = self._definition(run, create, request)
-        self._catalog.verify(definition)
+        definition = await self._definition(run, create, request)
+        self._agents.verify(definition)
         opening = Opening(
             run_id=new_run_id(),
             create=create,
@@ -89,9 +90,9 @@ class Replays:
             await self._opener.open(opening)
         return opening.run_id
 
-    def _definition(self, run: Run, create: CreateRun, request: ReplayRequest) -> AgentDefinition:
+    async def _definition(self, run: Run, create: CreateRun, request: ReplayRequest) -> AgentDefinition:
         if not request.recorded_definition:
-            definition = defined(self._catalog, create)
+            definition = await looked_up(self._agents, create)
         elif run.definition is None:
             raise NotReplayable("the run never began, so no definition is recorded; use the current one")
         elif request.parameters is not None:

@@ -6,18 +6,19 @@ from typing import Any, cast
 
 import msgspec
 
+from app.definitions.lookup import AgentLookup
 from app.identity import new_run_id
 from app.quotas.quotas import Asked, Quotas
-from app.registry import Catalog
 from app.store.event_log import Change, VersionConflict
 from app.supervision.approvals import Approvals
 from app.supervision.cancels import Cancels
 from app.supervision.cancels import OwnerGone as OwnerGone
 from app.supervision.cancels import RunNotHere as RunNotHere
 from app.supervision.closing import Closing
+from app.supervision.defining import looked_up
 from app.supervision.drain import Drain
 from app.supervision.lineage import inheritance_of
-from app.supervision.opening import Opener, Opening, defined
+from app.supervision.opening import Opener, Opening
 from app.supervision.orphans import host_of
 from app.supervision.roster import Roster
 from app.supervision.run_actor import Cancel
@@ -63,7 +64,7 @@ class RunService:
     def __init__(
         self,
         *,
-        catalog: Catalog,
+        agents: AgentLookup,
         bench: Workbench,
         runs: Runs,
         roster: Roster,
@@ -74,7 +75,7 @@ class RunService:
         drain: Drain,
         quotas: Quotas,
     ) -> None:
-        self._catalog = catalog
+        self._agents = agents
         self._bench = bench
         self._runs = runs
         self._roster = roster
@@ -102,7 +103,7 @@ class RunService:
         opening = Opening(
             run_id=request.run_id or new_run_id(),
             create=create,
-            definition=defined(self._catalog, create),
+            definition=await looked_up(self._agents, create),
             alongside=request.alongside,
             session_version=request.session_version,
         )
@@ -131,7 +132,7 @@ class RunService:
             if created is None or run.status is not RunStatus.QUEUED:
                 raise _not_to_be_begun(run)
             try:
-                definition = defined(self._catalog, created)
+                definition = await looked_up(self._agents, created)
                 ledger = await inheritance_of(self._runs, created)
                 return await self._opener.take(run, created, definition, ledger)
             except VersionConflict:

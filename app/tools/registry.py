@@ -1,6 +1,6 @@
 """The tools of this host, by name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from app.tools.errors import InvalidTool
 from app.tools.tool import Tool as Tool
@@ -18,6 +18,9 @@ class ToolRegistry:
 
     def get(self, name: str) -> Tool | None:
         return self._tools.get(name)
+
+    def by_name(self) -> Mapping[str, Tool]:
+        return self._tools
 
     def names(self) -> tuple[str, ...]:
         """All names, in order."""

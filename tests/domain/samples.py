@@ -114,6 +114,7 @@ from domain.side_events import (
     Summary,
 )
 from domain.submission import Origin, Overrides
+from tests.domain.agent_samples import AGENT_SAMPLES
 from tests.domain.approval_samples import APPROVAL_SAMPLES
 from tests.domain.workflow_samples import WORKFLOW_SAMPLES
 
@@ -476,6 +477,7 @@ SAMPLES: dict[str, Event] = {
     "idempotency-key.released.v1": IdempotencyKeyReleased(run_id=_BEFORE, reason="run_failed"),
     "session.turn-added.v1": SessionTurnAdded(run_id=_ROOT, messages=_CONVERSATION),
     **WORKFLOW_SAMPLES,
+    **AGENT_SAMPLES,
     **APPROVAL_SAMPLES,
 }
 

@@ -1,0 +1,1 @@
+"""Agents that are defined over HTTP, beside those of code and settings."""

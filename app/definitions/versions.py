@@ -1,0 +1,93 @@
+"""Defining agents over HTTP: checked like those of the settings, one version after the other."""
+
+from typing import cast
+
+import msgspec
+
+from app.definitions.lookup import AgentLookup
+from app.registry import Catalog
+from app.store.event_log import Change, EventLog, VersionConflict
+from domain.agent import AgentDefinition
+from domain.agent_events import AgentEvent
+from domain.agent_versions import AgentVersion, Define, Expected, NotDefinedHere, Remove, decide
+from domain.errors import Conflict, Rejected
+from domain.events import Recorded
+from domain.ids import Version, agent_stream
+
+
+class AgentReadOnly(Conflict):
+    """The agent is defined where HTTP does not reach. Change it there, or take another name."""
+
+    code = "agent_read_only"
+
+    def __init__(self, name: str, source: str) -> None:
+        super().__init__(f"agent {name!r} is defined in {source} and can be changed only there")
+
+
+class InvalidDefinition(Rejected):
+    """The definition does not fit what this host has. `problems` say what of it, key by key."""
+
+    code = "invalid_definition"
+
+    def __init__(self, name: str, problems: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(f"agent {name!r}: " + "; ".join(f"{key}: {reason}" for key, reason in problems))
+        self.problems = problems
+
+
+class Defined(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is now, and whether it has just come to be."""
+
+    recorded: Recorded[AgentEvent]
+    is_new: bool = False
+
+
+class AgentVersions:
+    """Every method raises StoreUnavailable."""
+
+    def __init__(self, catalog: Catalog, lookup: AgentLookup, log: EventLog) -> None:
+        self._catalog = catalog
+        self._lookup = lookup
+        self._log = log
+
+    async def define(
+        self, tenant: str, definition: AgentDefinition, expected: Expected, by: str | None
+    ) -> Defined:
+        """Raise AgentReadOnly, InvalidDefinition or AgentMoved. The same again is no new version."""
+        self._require_ours(definition.name)
+        if problems := tuple(self._catalog.flaws_of(definition)):
+            raise InvalidDefinition(definition.name, problems)
+        return await self._execute(tenant, definition.name, Define(definition=definition, by=by), expected)
+
+    async def remove(self, tenant: str, name: str, expected: Expected, by: str | None) -> Defined:
+        """Raise AgentReadOnly, NotDefinedHere or AgentMoved. Its runs go on; no other begins."""
+        self._require_ours(name)
+        return await self._execute(tenant, name, Remove(name=name, by=by), expected)
+
+    async def history(self, tenant: str, name: str) -> list[Recorded[AgentEvent]]:
+        """Every version, oldest first. Raise AgentReadOnly or NotDefinedHere."""
+        self._require_ours(name)
+        recorded = await self._log.read_stream(agent_stream(tenant, name))
+        if not recorded:
+            raise NotDefinedHere(name)
+        return cast(list[Recorded[AgentEvent]], recorded)
+
+    async def _execute(self, tenant: str, name: str, command: Define | Remove, expected: Expected) -> Defined:
+        stream = agent_stream(tenant, name)
+        while True:
+            now: AgentVersion = await self._lookup.version(tenant, name)
+            events = decide(now, command, expected)
+            if not events:
+                return Defined(recorded=(await self.history(tenant, name))[-1])
+            change = Change(
+                stream_id=stream, expected=Version(now.version), tenant=tenant, events=tuple(events)
+            )
+            try:
+                [recorded] = await self._log.append(change)
+            except VersionConflict:
+                continue  # somebody else was first: see whether it is still as it was expected to be
+            is_new = now.definition is None
+            return Defined(recorded=cast(Recorded[AgentEvent], recorded), is_new=is_new)
+
+    def _require_ours(self, name: str) -> None:
+        if (source := self._catalog.source_of(name)) is not None:
+            raise AgentReadOnly(name, source)
