@@ -11,10 +11,12 @@ def test_what_fits_together_is_summed_up() -> None:
     done = tracon("check-config", *DEMO)
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
-        "providers: script (scripted: clerk, parrot, storyteller, promiser), shaky (scripted: clerk),"
-        " reader (scripted: summarizer, judge)",
-        "agents: careful (shaky/clerk), echo (script/parrot), patient (script/promiser),"
-        " slow (script/storyteller), support (script/clerk)",
+        "providers: script (scripted: clerk, parrot, concierge, researcher, writer, storyteller, promiser),"
+        " shaky (scripted: clerk), reader (scripted: summarizer, judge)",
+        "agents: careful (shaky/clerk), concierge (script/concierge), echo (script/parrot),"
+        " patient (script/promiser), researcher (script/researcher), slow (script/storyteller),"
+        " support (script/clerk), writer (script/writer)",
+        "workflows: article (sequential)",
         "tools: get_order (read), refund_order (destructive), send_email (external)",
         "everything fits together",
     ]
