@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import msgspec
 
-from app.tools.context import OnUsage, ToolUsage, exact_amount, only_log
+from app.tools.context import OnUsage, only_log, usage_of
 from domain.ids import RunId
 
 
@@ -37,8 +37,7 @@ class WorkflowContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def report_usage(self, amount: Decimal | float | str | None, currency: str | None, kind: str) -> None:
         """Say what this node has just spent. Raise ValueError for what is no amount."""
-        exact = None if amount is None else exact_amount(amount)
-        self.on_usage(ToolUsage(kind=kind, amount=exact, currency=currency))
+        self.on_usage(usage_of(amount, currency, kind))
 
 
 class Handoff(msgspec.Struct, frozen=True):

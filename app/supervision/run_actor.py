@@ -152,7 +152,7 @@ class RunActor(Actor[Cancel | PenLost]):
             self._limits,
             self._lacking,
             overfull=self._side_steps.overfull,
-            gated=self._tool_step.gate.is_shut,
+            gated=self._tool_step.waits_for_a_person,
         )
 
     def _stopping(self) -> bool:

@@ -63,6 +63,11 @@ class Tree:
     def elapsed_s(self) -> float:
         return 0.0 if self._began_at is None else elapsed_s() - self._began_at
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further work of its runs may start."""
+        return b.refusal_of_work(self.budget, self.elapsed_s) is not None
+
     def refusal_of_work(self) -> RunError | None:
         return self._counted(b.refusal_of_work(self.budget, self.elapsed_s))
 

@@ -27,6 +27,7 @@ from domain.commands import (
 from domain.events import ToolEffect, ToolFailure
 from domain.messages import ToolCall
 from domain.replay import ReplayTools
+from domain.run import OpenCall
 from domain.truncation import is_cut_off
 
 Begun = tuple[ToolCall, Tool | AgentTool, str]
@@ -67,6 +68,10 @@ class ToolStep:
             await self._run(*ready[0])
         elif ready:
             await self._run_together(ready)
+
+    def waits_for_a_person(self, one: OpenCall) -> bool:
+        """What a spent budget refuses anyway is put before nobody (BUDGET-4)."""
+        return not self._spending.tree.is_spent and self.gate.is_shut(one)
 
     def _prepare(self, call: ToolCall) -> Begun | None:
         """Put the call's beginning on record. None: it has its result already."""

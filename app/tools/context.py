@@ -3,12 +3,17 @@
 import logging
 from collections.abc import Callable
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 
 import msgspec
 
 from domain.ids import RunId
 
+LONGEST_NAME = 64
+PLACES = 18
+"""Digits before the point, at most, and behind it: what is finer is rounded."""
+_FINEST = Decimal(1).scaleb(-PLACES)
+_WIDE = Context(prec=2 * PLACES + 2)
 log = logging.getLogger(__name__)
 
 
@@ -45,15 +50,27 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def report_usage(self, amount: Decimal | float | str | None, currency: str | None, kind: str) -> None:
         """Say what this call has just spent. Raise ValueError for what is no amount."""
-        exact = None if amount is None else exact_amount(amount)
-        self.on_usage(ToolUsage(kind=kind, amount=exact, currency=currency))
+        self.on_usage(usage_of(amount, currency, kind))
 
 
-def exact_amount(amount: Decimal | float | str) -> Decimal:
+def usage_of(amount: Decimal | float | str | None, currency: str | None, kind: str) -> ToolUsage:
+    """What was spent, checked where it is said. Raise ValueError: whoever says it can correct it."""
+    if not 1 <= len(kind) <= LONGEST_NAME:
+        raise ValueError(f"a kind of usage has 1 to {LONGEST_NAME} characters")
+    if currency is not None and not 1 <= len(currency) <= LONGEST_NAME:
+        raise ValueError(f"a currency has 1 to {LONGEST_NAME} characters")
+    exact = None if amount is None else _exact(amount)
+    return ToolUsage(kind=kind, amount=exact, currency=currency)
+
+
+def _exact(amount: Decimal | float | str) -> Decimal:
     try:
         exact = Decimal(str(amount))
     except InvalidOperation as error:
         raise ValueError(f"{amount!r} is not an amount") from error
     if not exact.is_finite() or exact < 0:
         raise ValueError(f"{amount!r} is not an amount that can be spent")
-    return exact
+    if exact and not -PLACES <= exact.adjusted() < PLACES:
+        raise ValueError(f"{amount!r} is too large or too small for an amount")
+    rounded = exact.quantize(_FINEST, context=_WIDE)
+    return exact if rounded == exact else rounded

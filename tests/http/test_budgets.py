@@ -263,3 +263,16 @@ async def test_a_tree_has_one_budget(client_of: OpenClient) -> None:
     assert "has spent 100 of 100 tokens" in events[-1]["data"]["error"]
     [returned] = [one["data"] for one in events if one["type"] == "ToolReturned"]
     assert returned["output"] == "nothing there", "the child was within the budget"
+
+
+async def test_a_call_that_the_budget_refuses_is_put_before_nobody(client_of: OpenClient) -> None:
+    """BUDGET-4: looked at before anybody is asked to approve of it."""
+
+    @tool(name="work", effect="write", requires_approval=True)
+    def work() -> str:
+        """Work."""
+        return "worked"
+
+    client = await client_of("max_total_tokens = 50", spender(WORKS, DONE), work)
+    events = await failed_for(client, "max_total_tokens", await client.run("a"))
+    assert [one["data"]["failure"] for one in events if one["type"] == "ToolFailed"] == ["refused"]
