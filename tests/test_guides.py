@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -11,7 +12,7 @@ from app.models.classifiers import Classifier
 from app.registry import Catalog
 from app.settings.load import load_settings
 from domain import events as e
-from domain.agent import Link
+from domain.agent import Compaction, Link, Loop
 from domain.breaker import counts
 from domain.chain import ChainLink, ChainState, Retry, Stop, Verdict, after
 from domain.failure import CallFailure, FailureClass, FailureKind
@@ -33,13 +34,18 @@ def rows(heading: str) -> list[list[str]]:
 
 
 def test_the_settings_of_the_guide_are_the_settings_of_a_host(tmp_path: Path) -> None:
-    """CLASS-3, CHAIN-1, BREAK-1, CONC-1: copied as they are, they load, and the agent fits together."""
+    """CLASS-3, CHAIN-1, CHAIN-13, BREAK-1, CONC-1: copied as they are, they load and fit together."""
     (settings,) = blocks("toml")
     file = tmp_path / "tracon.toml"
     file.write_text(settings)
     loaded = load_settings(file, {})
     catalog = Catalog.build(loaded, load_app(None))
-    assert [str(link) for link in catalog.agent("support").links] == ["primary/small", "backup/big"]
+    agent = catalog.agent("support")
+    assert [str(link) for link in agent.links] == ["primary/small", "backup/big"]
+    assert agent.compaction is not None
+    assert agent.loop is not None
+    assert agent.compaction == Compaction(summarizer=agent.compaction.summarizer, threshold=60000)
+    assert agent.loop == Loop(criterion=agent.loop.criterion, judge=agent.loop.judge)
 
 
 def test_what_the_guide_shows_as_a_default_is_one(tmp_path: Path) -> None:
@@ -81,8 +87,9 @@ def test_the_table_of_classes_says_what_the_chain_does(row: list[str]) -> None:
 
 
 def test_every_event_that_the_guide_explains_is_one() -> None:
-    named = set(re.findall(r"`((?:Model|Chain|Run)[A-Z]\w+)`", FAILURES))
-    assert named == {name for name in named if hasattr(e, name)}
+    kinds = "Model|Chain|Run|Side|Context|Compaction|Criterion|Answer"
+    named = set(re.findall(rf"`((?:{kinds})[A-Z]\w+)`", FAILURES))
+    assert named <= {event.__name__ for event in get_args(e.AnyEvent)}
     assert {"ModelCallFailed", "ModelFallbackUsed", "ChainLinkSkipped", "ChainExhausted"} <= named
 
 
