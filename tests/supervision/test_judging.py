@@ -141,6 +141,28 @@ class TestBinding:
         assert [one.flaw is None for one in only(seen, SideCallReplied)] == [False, False, True]
         assert host.services.circuits.health(Account("j1")).consecutive_failures == 0
 
+    @pytest.mark.parametrize("behaviour", ["status = 401", "status = 404", "content_filter = true"])
+    async def test_what_ends_a_chain_ends_this_one(self, host_of: OpenHost, behaviour: str) -> None:
+        """CHAIN-3: the classes mean the same to it."""
+        seen = await run(await host_of(settings(f"default = {{ {behaviour} }}", f"default = {MET}")))
+        assert [one.provider for one in only(seen, SideCallStarted)] == ["j1"]
+        assert only(seen, e.RunFailed)[0].error_type == "judge_unavailable"
+
+    async def test_a_kept_verdict_is_given_again_and_costs_nothing(self, host_of: OpenHost) -> None:
+        """BREAK-3: it passes the cache of an agent that wants one."""
+        agent = 'default = { text = "On Tuesday." }'
+        judge = f'input_per_million = "1"\noutput_per_million = "1"\ndefault = {MET}'
+        host = await host_of(settings(judge, agent=agent, lines="cache_replies = true"))
+        first, second = [only(await run(host), SideCallReplied)[0] for _ in range(2)]
+        assert (first.cached, second.cached) == (False, True)
+        assert (second.cost, second.usage.total) == (0, 0)
+
+    async def test_a_reply_of_no_use_is_not_had_again_from_the_cache(self, host_of: OpenHost) -> None:
+        judge = f'script = [{{ text = "It is fine." }}]\ndefault = {MET}'
+        seen = await run(await host_of(settings(judge, lines="cache_replies = true")))
+        assert [one.cached for one in only(seen, SideCallReplied)] == [False, False]
+        assert only(seen, CriterionJudged)[0].met
+
     async def test_a_verdict_in_a_fence_is_one(self, host_of: OpenHost) -> None:
         fenced = '```json\\n{\\"met\\": true, \\"reason\\": \\"It does.\\"}\\n```'
         seen = await run(await host_of(settings(f'default = {{ text = "{fenced}" }}')))
