@@ -37,6 +37,8 @@ def configure(level: str = "info", *, stream: TextIO | None = None, as_json: boo
     root.addHandler(handler)
     root.setLevel(level.upper())
     logging.captureWarnings(True)
+    # The pool tells each of its own attempts, with a traceback; what waits for the store tells of it once.
+    logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)
 
 
 def _add_context(record: logging.LogRecord) -> bool:

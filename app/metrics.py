@@ -199,7 +199,7 @@ class Metrics:
         )
         self.provider_up = Gauge(
             "tracon_provider_up",
-            "1 if the provider answered when this host last looked, where `health.background_interval` is set.",
+            "1 if the provider answered when this host last looked (`health.background_interval`).",
             ["provider"],
             registry=self.registry,
         )
@@ -439,12 +439,18 @@ class Metrics:
         )
         self.runs_unaccounted = Gauge(
             "tracon_runs_unaccounted",
-            "Runs that the log says are running, less those that hosts say they run. Not zero for long.",
+            "Runs that the log says are live, less those that hosts say they have. More than zero: nobody has"
+            " them.",
             registry=self.registry,
         )
         self.runs_silent = Gauge(
             "tracon_runs_silent",
             "Runs whose last heartbeat is older than the orphan threshold.",
+            registry=self.registry,
+        )
+        self.cancels_pending = Gauge(
+            "tracon_cancels_pending",
+            "Cancels that were accepted and whose runs have not ended.",
             registry=self.registry,
         )
         self.lease_age = Gauge(

@@ -15,9 +15,10 @@ from enum import Enum, auto
 import asyncpg
 import msgspec
 
+from domain.errors import Unavailable
 from projections.base import LogReader, Projection
 from projections.positions import advance, claim, open_position, position_of
-from projections.unavailable import heed_cancellation
+from projections.unavailable import heed_cancellation, told_as_unavailable
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class Projector:
         self._opened = False
         self._failures = 0
         self._told: set[str] = set()
+        self._waits = False
         self._due = asyncio.Event()
         self._urgent = asyncio.Event()
         self._moved = asyncio.Event()
@@ -83,12 +85,18 @@ class Projector:
         self._due.set()
 
     async def run(self) -> None:
-        """Work until cancelled. A failure is logged once per kind, here, and answered by trying again."""
+        """Work until cancelled. A failure is logged once per kind, here, and answered by trying again.
+
+        A store that is away is no failure: it is told once, and once when it is back.
+        """
         while True:
             self._due.clear()
             self._urgent.clear()
             try:
-                progress = await self.fold_page()
+                with told_as_unavailable():
+                    progress = await self.fold_page()
+            except Unavailable as error:
+                await self._wait_for_the_store(error)
             except Exception as error:  # noqa: BLE001 - the one place that answers failures of a projection
                 heed_cancellation(error)
                 await self._pause_after(error)
@@ -154,6 +162,9 @@ class Projector:
 
     def _went_well(self, progress: Progress) -> None:
         self._failures = 0
+        if self._waits:
+            log.warning("outage.ended", extra={"duty": f"projection {self.name}"})
+            self._waits = False
         if progress is Progress.TAKEN:
             return
         past_trouble = self._page == self._pace.page or progress is not Progress.FULL_PAGE
@@ -170,6 +181,16 @@ class Projector:
         if kind not in self._told:
             self._told.add(kind)
             log.error("projection cannot fold", extra={"projection": self.name}, exc_info=error)
+        await self._pause()
+
+    async def _wait_for_the_store(self, error: Unavailable) -> None:
+        """No event is to blame, so the next page is as large as this one was."""
+        if not self._waits:
+            log.warning("outage.began", extra={"duty": f"projection {self.name}", "error": str(error)})
+            self._waits = True
+        await self._pause()
+
+    async def _pause(self) -> None:
         pause_s = min(_FIRST_PAUSE_S * 2**self._failures, self._pace.longest_pause_s)
         self._failures = min(self._failures + 1, 16)
         await asyncio.sleep(_jittered(pause_s))

@@ -88,3 +88,10 @@ def test_configuring_twice_writes_each_line_once(output: io.StringIO) -> None:
     logs.configure("info", stream=output)
     log.info("once")
     assert len(lines(output)) == 1
+
+
+def test_the_driver_does_not_tell_each_of_its_attempts(output: io.StringIO) -> None:
+    """What waits for the store tells of it once."""
+    logs.configure("info", stream=output)
+    logging.getLogger("asyncpg.pool").warning("Failed to restore the pool connection floor")
+    assert lines(output) == []

@@ -27,6 +27,7 @@ def gate_of(settings: Settings, app: AppDefinitions, circuits: Circuits, metrics
         ),
         None if limit is None else Places(limit, metrics),
         ResponseCache(settings.response_cache),
+        metrics.model_calls_live,
     )
 
 

@@ -18,6 +18,7 @@ from app.store.event_log import EventLog
 from app.supervision.agent_tools import AgentTools
 from app.supervision.cancels import Cancels
 from app.supervision.duties import Duties, Duty
+from app.supervision.fleet import Fleet
 from app.supervision.orphans import Orphans
 from app.supervision.presence import Presence
 from app.supervision.provider_watch import ProviderWatch
@@ -30,6 +31,7 @@ from app.supervision.workbench import Workbench
 from app.tools.runner import ToolRunner
 
 _FORGET_CANCELS_S = 60.0
+_COUNT_FLEET_S = 15.0
 
 
 def workbench_of(
@@ -91,7 +93,7 @@ def watch_of(
         return None
     lookers = lookers_of(settings.providers, http, settings.health.probe_timeout)
     watch = ProviderWatch(pool, lookers, metrics)
-    duties.add(Duty(name="health", period_s=period_s, perform=watch.look))
+    duties.add(Duty(name="health", period_s=period_s, perform=watch.look, leave=metrics.provider_up.clear))
     return watch
 
 
@@ -111,5 +113,7 @@ def duties_of(
         reconciler = Reconciler(pool, orphans, host_id, presence, reconciliation)
         scan = Duty(name="reconciliation", period_s=reconciliation.scan_interval, perform=reconciler.scan)
         duties.add(scan)
+    fleet = Fleet(pool, reconciliation.orphan_threshold, metrics)
+    duties.add(Duty(name="fleet", period_s=_COUNT_FLEET_S, perform=fleet.count, leave=fleet.leave))
     duties.add(Duty(name="cancels", period_s=_FORGET_CANCELS_S, perform=lambda _: cancels.forget()))
     return duties

@@ -19,6 +19,7 @@ from app.db.pool import translated
 from app.faults import fault_point
 from app.jobs.lease import HeldLeases
 from app.jobs.sql import sql
+from app.outage import Outage
 from domain.ids import RunId
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class LeaseKeeper:
         self._period_s = leases.duration_s * _RENEWED_AT
         self._connection: asyncpg.Connection | None = None
         self._answered_at = elapsed_s()
-        self._failing = False
+        self._outage = Outage(log, "job leases")
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="lease keeper", daemon=True)
 
@@ -118,7 +119,7 @@ class LeaseKeeper:
         except (DatabaseError, asyncpg.PostgresError, TimeoutError) as error:
             self._missed(error)
             return False
-        self._failing = False
+        self._outage.over()
         if lost := self._leases.renewed(held, kept, asked_at):
             self._tell_host(partial(self._lost, lost))
         return True
@@ -146,9 +147,7 @@ class LeaseKeeper:
 
     def _missed(self, error: Exception) -> None:
         self._hang_up()
-        if not self._failing:
-            log.warning("keeper.failed", extra={"error": str(error) or type(error).__name__})
-        self._failing = True
+        self._outage.met(error)
 
     def _hang_up(self) -> None:
         if self._connection is not None:

@@ -8,6 +8,7 @@ import asyncpg
 from app.clock import elapsed_s
 from app.jobs.schedules import Schedules
 from app.metrics import Metrics
+from app.outage import Outage
 from app.settings import SchedulesSettings
 from domain.errors import Unavailable
 from domain.schedule import Fire
@@ -32,18 +33,17 @@ class Scheduler:
         self._settings = settings
         self._metrics = metrics
         self._set_aside: dict[tuple[str, str], float] = {}
-        self._failing = False
+        self._outage = Outage(log, "schedules")
 
     async def run(self) -> None:
         """Until cancelled. No outage ends it, and no schedule that cannot be fired."""
         while True:
             try:
                 rest_s = await self._round()
-                self._failing = False
+                self._outage.over()
             except Unavailable as error:
-                if not self._failing:
-                    log.warning("schedules.store_away", extra={"error": str(error)})
-                self._failing, rest_s = True, self._settings.poll_interval
+                self._outage.met(error)
+                rest_s = self._settings.poll_interval
             await asyncio.sleep(max(rest_s, _SHORTEST_REST_S))
 
     async def _round(self) -> float:

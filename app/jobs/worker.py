@@ -13,6 +13,7 @@ from app.jobs.lease import LeasedJob
 from app.jobs.leasing import Leasing
 from app.jobs.slots import Slots
 from app.metrics import Metrics
+from app.outage import Outage
 from app.settings import AsyncRunSettings
 from domain.codec import UnknownTopic, UnreadableEvent
 from domain.commands import ExhaustAttempts, RunCommand
@@ -104,7 +105,7 @@ class Worker:
         self._beginning: set[asyncio.Task[None]] = set()
         self._wake: Callable[[], None] = lambda: None
         self._may_lease = may_lease
-        self._down = False
+        self._outage = Outage(log, "jobs")
         metrics.jobs_live.set_function(self.__len__)
 
     def __len__(self) -> int:
@@ -141,9 +142,9 @@ class Worker:
         try:
             jobs = await self._queue.lease(free, at_most, self._settings.lease_duration)
         except StoreUnavailable as error:
-            self._note_outage(error)
+            self._outage.met(error)
             return False
-        self._note_outage(None)
+        self._outage.over()
         for job in jobs:
             self._leases.take(job, asked_at)
             self._slots.take(job.lane)
@@ -240,11 +241,6 @@ class Worker:
         for task in beginning:
             task.cancel()
         await asyncio.gather(*beginning, return_exceptions=True)
-
-    def _note_outage(self, error: StoreUnavailable | None) -> None:
-        if error and not self._down:
-            log.warning("jobs.store_away", extra={"error": str(error)})
-        self._down = error is not None
 
 
 def _not_begun(error: Rejected | NotFound) -> RunError:

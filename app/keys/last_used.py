@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from uuid import UUID
 
+from app.outage import Outage
 from domain.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -20,6 +21,7 @@ class LastUsed:
         self._pace_s = pace_s
         self._used: set[UUID] = set()
         self._due = asyncio.Event()
+        self._outage = Outage(log, "last use of keys")
 
     def note(self, key_id: UUID) -> None:
         """Never waits."""
@@ -38,5 +40,7 @@ class LastUsed:
         used, self._used = self._used, set()
         try:
             await self._write(used)
-        except Unavailable:
-            log.warning("keys.use_not_noted", extra={"keys": len(used)})
+        except Unavailable as error:
+            self._outage.met(error)
+        else:
+            self._outage.over()

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from prometheus_client import Gauge
+
 from app.models.accounts import Account
 from app.models.circuits import Circuits
 from app.models.classifiers import Classifiers
@@ -53,11 +55,14 @@ class Gate:
         classifiers: Classifiers,
         places: Places | None = None,
         cache: ResponseCache | None = None,
+        live: Gauge | None = None,
     ) -> None:
+        """`live` counts the calls that are under way, by provider."""
         self._circuits = circuits
         self._classifiers = classifiers
         self._places = places
         self._cache = cache
+        self._live = live
 
     async def call(
         self,
@@ -97,7 +102,7 @@ class Gate:
             if kept := self._kept(cache_key):
                 on_hit(kept)
                 return kept
-            reply = await call()
+            reply = await self._made(account, call)
         except ModelCallError as error:
             raise CallFailed(error.failure, self._judge(account, ticket, error.failure)) from error
         except StillSilent as cancelled:
@@ -112,6 +117,12 @@ class Gate:
         if self._cache is not None and cache_key is not None:
             self._cache.keep(cache_key, reply)
         return reply
+
+    async def _made(self, account: Account, call: Call) -> ModelReply:
+        if self._live is None:
+            return await call()
+        with self._live.labels(account.provider).track_inprogress():
+            return await call()
 
     def _judge(self, account: Account, ticket: Admitted, failure: CallFailure) -> Verdict:
         """What the failure is. The circuit is told."""

@@ -7,6 +7,7 @@ import asyncpg
 
 from app.db.errors import StoreUnavailable
 from app.db.pool import translated
+from app.outage import Outage
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ class Notifier:
         self._pool = pool
         self._sender = sender
         self._due = asyncio.Event()
+        self._outage = Outage(log, "notifications")
 
     def poke(self) -> None:
         self._due.set()
@@ -40,5 +42,7 @@ class Notifier:
                     await self._pool.execute("SELECT pg_notify($1, $2)", CHANNEL, self._sender)
             except (StoreUnavailable, asyncpg.PostgresError) as error:
                 # A hint, no more. Besides an outage, the server's queue of notifications may be full.
-                log.warning("notification.lost", extra={"error": str(error)})
+                self._outage.met(error)
+            else:
+                self._outage.over()
             await asyncio.sleep(_INTERVAL_S)

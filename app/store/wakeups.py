@@ -12,6 +12,7 @@ import asyncpg
 
 from app.db.errors import DatabaseError
 from app.db.pool import translated
+from app.outage import Outage
 from app.store.link import Connect
 from app.store.notifier import CHANNEL
 
@@ -64,6 +65,7 @@ class Wakeups:
         self._lost = asyncio.Event()
         self.listening = asyncio.Event()
         """Set while notifications arrive."""
+        self._outage = Outage(log, "wake-ups")
 
     @contextmanager
     def bell(self, *, foreign_only: bool = False) -> Iterator[Bell]:
@@ -97,7 +99,7 @@ class Wakeups:
                 await self._listen(self._connect)
                 pause_s = _FIRST_PAUSE_S
             except (DatabaseError, asyncpg.PostgresError) as error:
-                log.warning("wakeups.lost", extra={"error": str(error)})
+                self._outage.met(error)
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
@@ -112,6 +114,7 @@ class Wakeups:
                 for channel in self._channels:
                     await connection.add_listener(channel, self._heard)
                 self.listening.set()
+                self._outage.over()
                 self._ring_all()  # for what was missed while nobody listened
                 await self._until_lost(connection)
         finally:

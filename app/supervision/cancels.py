@@ -8,6 +8,7 @@ import asyncpg
 from app.db.errors import DatabaseError
 from app.db.pool import translated
 from app.metrics import Metrics
+from app.outage import Outage
 from app.settings import CancellationSettings
 from app.store.event_log import EventLog
 from app.supervision.sql import sql
@@ -63,6 +64,7 @@ class Cancels:
         self._settings = settings
         self._gone_after_s = gone_after_s
         self._metrics = metrics
+        self._outage = Outage(log, "cancel requests")
 
     async def send(self, run_id: RunId, owner: str, reason: str) -> None:
         """Reach the run's owner. Raise RunNotHere or OwnerGone, or StoreUnavailable.
@@ -125,4 +127,6 @@ class Cancels:
             if not all(here):
                 await self.forget()
         except (DatabaseError, asyncpg.PostgresError) as error:
-            log.warning("cancels.not_collected", extra={"error": str(error)})
+            self._outage.met(error)
+        else:
+            self._outage.over()

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from app.metrics import Metrics
+from app.outage import Outage
 from app.supervision.singleton import Singleton, Term
 from domain.errors import Unavailable
 
@@ -20,6 +21,8 @@ class Duty:
     name: str
     period_s: float
     perform: Callable[[Term], Awaitable[object]]
+    leave: Callable[[], object] = lambda: None
+    """Called when the term has ended: somebody else does it now."""
 
 
 class Duties:
@@ -29,10 +32,16 @@ class Duties:
         self._singleton = singleton
         self._metrics = metrics
         self._duties: list[Duty] = []
+        self._outages: dict[str, Outage] = {}
 
     def add(self, duty: Duty) -> None:
         """Before `run`."""
         self._duties.append(duty)
+        self._outages[duty.name] = Outage(log, duty.name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(duty.name for duty in self._duties)
 
     async def run(self, until: asyncio.Event) -> None:
         """Perform them until that event, so that another host can begin; wait for the cancellation then."""
@@ -60,10 +69,13 @@ class Duties:
 
     async def _keep_performing(self, duty: Duty, term: Term) -> None:
         """The first round comes soon: the host that did this before may have died in the middle of one."""
-        await asyncio.sleep(random.uniform(0, min(duty.period_s, 1.0)))  # noqa: S311 - jitter, no secret
-        while True:
-            await self._round(duty, term)
-            await asyncio.sleep(duty.period_s * random.uniform(0.8, 1.0))  # noqa: S311
+        try:
+            await asyncio.sleep(random.uniform(0, min(duty.period_s, 1.0)))  # noqa: S311 - jitter, no secret
+            while True:
+                await self._round(duty, term)
+                await asyncio.sleep(duty.period_s * random.uniform(0.8, 1.0))  # noqa: S311
+        finally:
+            duty.leave()
 
     async def _round(self, duty: Duty, term: Term) -> None:
         """A failure is logged once, here; the next round is the answer to it."""
@@ -74,7 +86,9 @@ class Duties:
             outcome = "done"
         except Unavailable as error:
             outcome = "postponed"
-            log.warning("duty.postponed", extra={"duty": duty.name, "error": str(error)})
+            self._outages[duty.name].met(error)
         except Exception:
             log.exception("duty.failed", extra={"duty": duty.name})
+        else:
+            self._outages[duty.name].over()
         self._metrics.duties.labels(duty.name, outcome).inc()

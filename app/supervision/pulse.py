@@ -13,6 +13,7 @@ from app.db.errors import DatabaseError
 from app.db.pool import translated
 from app.faults import fault_point
 from app.metrics import Metrics
+from app.outage import Outage
 from app.settings import RunReconciliationSettings
 from app.supervision.presence import Presence, Roll
 from app.supervision.sql import sql
@@ -50,6 +51,7 @@ class Pulse:
         self._connection: asyncpg.Connection | None = None
         self._answered_at = elapsed_s()
         self._loop_is_silent = False
+        self._outage = Outage(log, "heartbeat")
 
     async def beat(self) -> None:
         """Write a heartbeat, unless the host's loop has been silent for so long that it may be dead."""
@@ -63,6 +65,7 @@ class Pulse:
         except (DatabaseError, asyncpg.PostgresError, TimeoutError) as error:
             self._missed(error)
         else:
+            self._outage.over()
             beaten = partial(self._presence.beaten, roll, taken, asked_at=asked_at, answered_at=elapsed_s())
             self._tell_host(beaten)
 
@@ -124,5 +127,5 @@ class Pulse:
     def _missed(self, error: Exception) -> None:
         self.hang_up()
         self._metrics.heartbeat_failures.inc()
-        log.warning("heartbeat.failed", extra={"error": str(error) or type(error).__name__})
+        self._outage.met(error)
         self._tell_host(self._presence.missed)

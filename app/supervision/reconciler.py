@@ -54,12 +54,16 @@ class Reconciler:
         self._host = host
         self._presence = presence
         self._settings = settings
+        self._waits = False
 
     async def scan(self, term: Term) -> None:
         """One round. After an outage of the database everybody is silent, so others get their turn first."""
         if self._presence.steady_s < self._settings.heartbeat_interval:
-            log.info("reconciliation.waits", extra={"steady_s": round(self._presence.steady_s, 3)})
+            if not self._waits:
+                log.info("reconciliation.waits", extra={"steady_s": round(self._presence.steady_s, 3)})
+            self._waits = True
             return
+        self._waits = False
         closed = await self._close_silent(term)
         closed += await self._close_unvouched(term, "unvouched")
         closed += await self._close_unvouched(term, "unvouched_waiting")

@@ -14,6 +14,7 @@ from app.db.impatience import answered_within
 from app.db.pool import translated
 from app.faults import fault_point
 from app.metrics import Metrics
+from app.outage import Outage
 from app.settings import SingletonExecutionSettings
 from app.supervision.sql import sql
 
@@ -90,6 +91,7 @@ class Singleton:
         self._third_s = settings.lease_duration / 3
         self._held = metrics.lease_held.labels(name)
         self._clock = clock
+        self._outage = Outage(log, f"lease {name}")
 
     async def run(self, work: Work) -> None:
         """Do the work whenever it falls to this host. Returns only if the work does, which it should not."""
@@ -112,8 +114,9 @@ class Singleton:
                 "acquire_lease", self._name, self._owner, self._duration_s, within_s=self._third_s
             )
         except (DatabaseError, asyncpg.PostgresError) as error:
-            log.warning("lease.not_asked_for", extra={"lease": self._name, "error": str(error)})
+            self._outage.met(error)
             return None, self._third_s
+        self._outage.over()
         if row["epoch"] is None:
             return None, max(0.0, row["runs_for_s"])
         return LeaseTerm(row["epoch"], asked_at, self._duration_s, self._clock), 0.0
@@ -156,8 +159,9 @@ class Singleton:
         try:
             renewed = await self._ask("renew_lease", *named, within_s=term.left_s)
         except (DatabaseError, asyncpg.PostgresError) as error:
-            log.warning("lease.not_renewed", extra={"lease": self._name, "error": str(error)})
+            self._outage.met(error)
             return None
+        self._outage.over()
         fault_point("lease.renew.after")
         if renewed:
             term.extend(asked_at)

@@ -98,7 +98,7 @@ async def test_a_subscription_waits_out_an_outage(
         await proxy.refuse()
 
         async def noticed() -> bool:
-            return "subscription.waits" in caplog.messages
+            return "outage.began" in caplog.messages
 
         await until(noticed)
         await log.append(change(stream(), 0, "during"))

@@ -179,7 +179,7 @@ class TestDuties:
         performing.cancel()
         await asyncio.gather(performing, return_exceptions=True)
         told = {record.message for record in caplog.records}
-        assert {"duty.failed", "duty.postponed"} <= told
+        assert {"duty.failed", "outage.began"} <= told
         assert [record.exc_info is not None for record in caplog.records if record.message == "duty.failed"]
 
     async def test_they_stop_when_their_host_is_about_to(self, duties: Duties) -> None:
