@@ -112,8 +112,6 @@ async def serve(options: HostOptions, *, ready: Callable[[str], None]) -> None:
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, stop.set)
     async with open_host(options) as host:
-        for warning in options.settings.warnings():
-            log.warning("settings.without_effect", extra={"warning": warning})
         ready(host.url)
         await _until(stop, host.parts)
         host.drain.begin()

@@ -40,6 +40,7 @@ class Metrics:
     | `outcome` (idempotent requests) | `executed`, `replayed`, `in_progress`, `reused` |
     | `direction` | `input`, `output`, `cached_input`, `reasoning` |
     | `lane` | lanes of the settings |
+    | `kind`, `outcome` (workflow nodes) | `agent`, `function`; `completed`, `failed`, `retried`, `refused` |
     | `outcome` (cancels) | `queued`, `here`, `elsewhere`, `withdrawn`, `already_ended`, |
     | | `owner_gone`, `not_here` |
     | `outcome` (duties) | `done`, `postponed`, `failed` |
@@ -355,7 +356,7 @@ class Metrics:
         self.workflow_nodes = Counter(
             "tracon_workflow_nodes_total",
             "Attempts of workflow nodes, by what they do and what came of it.",
-            ["kind", "outcome"],  # agent, function; completed, failed, retried, refused
+            ["kind", "outcome"],
             registry=self.registry,
         )
 

@@ -24,6 +24,7 @@ def test_no_series_has_a_label_that_grows_without_end() -> None:
         "cause",
         "duty",
         "fallback",
+        "kind",
         "lane",
         "lease",
         "primary",

@@ -30,7 +30,7 @@ def check_config(config: Path | None, app_source: str | None, profile: Profile |
     _list("agents", (f"{agent.name} ({agent.links[0]})" for agent in catalog.agents()))
     _list("workflows", (f"{one.name} ({one.kind})" for one in workflows.workflows()))
     _list("tools", (_tool(name, catalog) for name in catalog.tools.names()))
-    for warning in (*_missing_here(settings), *settings.warnings()):
+    for warning in _missing_here(settings):
         click.echo(f"warning: {warning}", err=True)
     click.echo("everything fits together")
 

@@ -1,6 +1,4 @@
-"""The whole of the settings, and what of it has no effect yet."""
-
-from collections.abc import Callable
+"""The whole of the settings."""
 
 import msgspec
 
@@ -84,16 +82,3 @@ class Settings(Section, frozen=True, kw_only=True):
                 "run_continuation.enabled",
                 "needs run_reconciliation.enabled: only a run that was closed as orphaned is continued",
             )
-
-    def warnings(self) -> tuple[str, ...]:
-        """A sentence for everything that is switched on but has no effect in this build."""
-        return tuple(
-            f"{key} is in force in the settings, but this build does not act on it yet"
-            for key, is_on in _WITHOUT_EFFECT.items()
-            if is_on(self)
-        )
-
-
-# Whoever makes one of these act removes its line.
-_WITHOUT_EFFECT: dict[str, Callable[[Settings], bool]] = {
-}

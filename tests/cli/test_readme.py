@@ -56,19 +56,13 @@ def test_every_command_is_listed() -> None:
     assert sorted(listed) == sorted(command_line.commands)
 
 
-def test_every_setting_is_listed_or_said_to_be_without_effect() -> None:
-    idle = README.partition("without effect in this build:")[2].partition("\n\n")[0]
-    without_effect = set(re.findall(r"`([^`]+)`", idle))
-    keys = {
-        key for key in _keys() if key not in without_effect and key.partition(".")[0] not in without_effect
-    }
+def test_every_setting_is_listed() -> None:
     listed = {
         key.partition(".NAME")[0]
         for key in first_column("Settings")
         if not key.startswith(("providers.", "agents."))
     }
-    assert listed == keys - {"profile", "providers", "agents"}
-    assert not {key for key in without_effect if "." in key and not key.startswith("agents.")} - set(_keys())
+    assert listed == set(_keys()) - {"profile", "providers", "agents"}
 
 
 def _keys() -> list[str]:

@@ -126,10 +126,3 @@ def test_unknown_keys_in_pascal_case_are_refused_too(desk: Desk) -> None:
     assert desk.refusals(text, name="t.json") == {
         "circuit_breaker.failure_treshold": "is unknown; did you mean 'failure_threshold'?"
     }
-
-
-def test_what_is_on_and_has_no_effect_yet_is_named(desk: Desk) -> None:
-    named = {warning.split()[0] for warning in desk.load('profile = "production"').warnings()}
-    assert named == set()
-    off = {warning.split()[0] for warning in desk.load("[cancellation]\nscope = 'process'").warnings()}
-    assert not {"cancellation.scope", "run_reconciliation", "singleton_execution", "drain"} & off
