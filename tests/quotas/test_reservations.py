@@ -76,8 +76,8 @@ async def test_a_run_counts_once_before_and_after_the_statistics_have_it(
             position,
         )
         await conn.execute(
-            "INSERT INTO statistics_agents"
-            " (tenant_id, day, agent, created, started, completed, failed, cancelled, ended_unstarted, tool_calls, failed_tool_calls, unknown_tool_calls)"
+            "INSERT INTO statistics_agents (tenant_id, day, agent, created, started, completed, failed,"
+            " cancelled, ended_unstarted, tool_calls, failed_tool_calls, unknown_tool_calls)"
             " VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 'a', 1, 0, 0, 0, 0, 0, 0, 0, 0)",
             DEFAULT_TENANT,
         )
