@@ -36,6 +36,9 @@ SELECT
             (SELECT COALESCE(SUM(cost), 0) FROM statistics_calls
              WHERE tenant_id = $1 AND day >= quotas.since AND (quotas.agent IS NULL OR agent = quotas.agent)
                AND currency = $5)
+            + (SELECT COALESCE(SUM(counted), 0) FROM statistics_reports
+               WHERE tenant_id = $1 AND day >= quotas.since AND (quotas.agent IS NULL OR agent = quotas.agent)
+                 AND currency = $5)
     END AS used
 FROM quotas, today, place
 ORDER BY quotas.number
