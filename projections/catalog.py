@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from domain.errors import NotFound
+from projections.agents import Agents
 from projections.approvals import Approvals
 from projections.base import Projection
 from projections.idempotency import Idempotency
@@ -21,6 +22,7 @@ PROJECTIONS: tuple[Projection, ...] = (
     Schedules(),
     Idempotency(),
     Approvals(),
+    Agents(),
 )
 
 PACES: Mapping[str, Pace] = {Jobs.name: Pace(breath_s=0.01, gather_s=0.0)}

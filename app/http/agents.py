@@ -15,12 +15,15 @@ from app.http.in_flight import IN_FLIGHT
 from app.http.negotiation import EVENT_STREAM, JSON, choose
 from app.http.outcomes import RUN, end_of, ended_as, respond
 from app.http.own_run import own_run
+from app.http.preconditions import etag_of
 from app.http.queued import accepted, prefers_async, queued
 from app.http.replies import reply
 from app.http.services import services_of, tenant_of
+from app.registry import AgentNotFound
 from app.supervision.run_service import StartRequest
 from domain.agent import AgentDefinition
 from domain.events import Recorded, RunEvent
+from projections.read.agents import defined_agents
 
 
 class AgentList(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,13 +48,29 @@ async def start_run(request: web.Request) -> web.StreamResponse:
 
 
 async def list_agents(request: web.Request) -> web.Response:
+    """Those of code and settings, and those that the tenant has defined, by name."""
     query_of(request, NoQuery)
-    return reply(AgentList(agents=services_of(request).catalog.agents()))
+    return reply(AgentList(agents=await agents_of(request)))
 
 
 async def get_agent(request: web.Request) -> web.Response:
+    """With the ETag of its version, where it is the tenant's own."""
     query_of(request, NoQuery)
-    return reply(services_of(request).catalog.agent(request.match_info["name"]))
+    services, tenant, name = services_of(request), tenant_of(request), request.match_info["name"]
+    if services.catalog.has(name):
+        return reply(services.catalog.agent(name))
+    now = await services.agents.version(tenant, name)
+    if now.definition is None:
+        raise AgentNotFound(name)
+    return reply(now.definition, headers={"ETag": etag_of(now.version)})
+
+
+async def agents_of(request: web.Request) -> tuple[AgentDefinition, ...]:
+    """Everything that the tenant can run, by name. One of code or settings stands above its own."""
+    catalog = services_of(request).catalog
+    own = await defined_agents(services_of(request).pool, tenant_of(request))
+    agents = (*catalog.agents(), *(agent for agent in own if not catalog.has(agent.name)))
+    return tuple(sorted(agents, key=lambda agent: agent.name))
 
 
 async def _queue_run(request: web.Request) -> web.Response:

@@ -57,6 +57,20 @@ _LAST_EVENT_ID = {
 }
 
 
+_IF_MATCH: Schema = {
+    "name": "If-Match",
+    "in": "header",
+    "schema": {"type": "string"},
+    "description": "The ETag of the version that is to be changed, or `*` for any that is there; else 412.",
+}
+_IF_NONE_MATCH: Schema = {
+    "name": "If-None-Match",
+    "in": "header",
+    "schema": {"type": "string", "enum": ["*"]},
+    "description": "`*`: only if there is none yet; else 412.",
+}
+
+
 def describe(routes: Sequence[Route], *, prefix: str, version: str) -> Schema:
     """The whole document. Paths that also answer at the root are listed there too."""
     schemas = _Schemas(routes)
@@ -119,7 +133,8 @@ def _parameters(route: Route) -> list[Schema]:
     resumes = [_LAST_EVENT_ID] if route.query is EventsQuery else []
     prefers = [_PREFER] if route.later is not None else []
     once = [_IDEMPOTENCY_KEY] if route.keyed else []
-    return [*in_path, *resumes, *prefers, *once, *_query_parameters(route.query)]
+    conditions = [_IF_MATCH, _IF_NONE_MATCH] if route.conditional else []
+    return [*in_path, *resumes, *prefers, *once, *conditions, *_query_parameters(route.query)]
 
 
 def _query_parameters(query: type) -> list[Schema]:
@@ -152,6 +167,8 @@ def _responses(route: Route, schemas: _Schemas) -> Schema:
         for status in sorted({*_ALWAYS, *guarded, *of_body, *route.errors})
     }
     answers = {str(route.status): {"description": _description(route), "content": _content(route, schemas)}}
+    if route.creates:
+        answers["201"] = {**answers[str(route.status)], "description": HTTPStatus.CREATED.phrase}
     if later := route.later or route.accepted:
         answers["202"] = {
             "description": HTTPStatus.ACCEPTED.phrase,

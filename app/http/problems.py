@@ -10,6 +10,7 @@ from aiohttp import web
 from app.http.errors import FieldError, Refused
 from app.http.openai.error_object import ApiError, error_object
 from app.http.request_keys import REQUEST_ID
+from domain.agent_versions import AgentMoved
 from domain.errors import Conflict, NotFound, Rejected, Unavailable
 from domain.idempotency import KeyReused
 from domain.quota import Quota, QuotaExceeded
@@ -44,6 +45,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 _STATUS_OF_FAMILY = (
     (KeyReused, 422),
+    (AgentMoved, 412),
     (QuotaExceeded, 429),
     (NotFound, 404),
     (Conflict, 409),
@@ -104,7 +106,8 @@ def is_crash(error: Exception) -> bool:
 def _of_family(error: Rejected | NotFound | Conflict) -> Problem:
     status = next(status for family, status in _STATUS_OF_FAMILY if isinstance(error, family))
     field = getattr(error, "field", None)
-    errors = (FieldError(field=f"$.{field}", message=str(error)),) if field else ()
+    told = ((field, str(error)),) if field else getattr(error, "problems", ())
+    errors = tuple(FieldError(field=f"$.{key}", message=reason) for key, reason in told)
     wait_s: float | None = getattr(error, "retry_after_s", None)
     return problem(status, error.code, str(error), errors=errors, retry_after_s=wait_s)
 

@@ -42,6 +42,10 @@ class Route:
     """Whether it can also answer as an event stream."""
     about_stream: str = ""
     """What such a stream is like, where it is not one of a run's events."""
+    conditional: bool = False
+    """Whether it heeds If-Match and If-None-Match."""
+    creates: bool = False
+    """Whether it answers 201 where there was nothing before."""
     at_root: bool = False
     """Whether it answers without the prefix too, where scrapers and probes expect it."""
 

@@ -1,5 +1,12 @@
 """The whole API on one screen. The router and /openapi.json are both made from this table (HTTP-5)."""
 
+from app.http.agent_definitions import (
+    AgentBody,
+    VersionsPage,
+    define_agent,
+    list_versions,
+    remove_agent,
+)
 from app.http.agents import AgentList, get_agent, list_agents, start_run
 from app.http.api_keys import KeyList, NewKey, create_key, list_keys, revoke_key
 from app.http.approvals import ApprovalsQuery, DecideBody, decide_approval, get_approval, list_approvals
@@ -72,6 +79,7 @@ from app.jobs.batches import Batch
 from app.keys.key import ApiKey, Scope
 from domain.agent import AgentDefinition
 from domain.workflow_graph import WorkflowGraph
+from projections.agent_record import AgentVersionRecord
 from projections.approval_record import ApprovalRecord
 from projections.comparison import Comparison
 from projections.read.approvals import ApprovalPage
@@ -97,7 +105,14 @@ ROUTES: tuple[Route, ...] = (
          later=RunRecord, keyed=True,
          scope=RUN, body=StartRunBody, errors=(404, 406, 409, 413, 415, 422, 429, 501, 502, 503, 504)),
     get("/api/agents", list_agents, "The agents that can be run", AgentList, scope=READ),
-    get("/api/agents/{name}", get_agent, "One agent", AgentDefinition, scope=READ, errors=(404,)),
+    get("/api/agents/{name}", get_agent, "One agent", AgentDefinition, scope=READ, errors=(404, 503)),
+    put("/api/agents/{name}", define_agent, "Define an agent of the tenant's own, or define it anew",
+        AgentVersionRecord, scope=OPERATE, body=AgentBody, conditional=True, creates=True,
+        errors=(409, 412, 413, 415, 503)),
+    delete("/api/agents/{name}", remove_agent, "Remove it; its runs go on and its versions stay",
+           AgentVersionRecord, scope=OPERATE, conditional=True, errors=(404, 409, 412, 503)),
+    get("/api/agents/{name}/versions", list_versions, "An agent's versions, newest first", VersionsPage,
+        scope=READ, query=ListQuery, errors=(404, 409, 503)),
 
     post("/api/workflows/{name}/run", run_workflow, "Run a workflow and stream its events", RunAnswer,
          streams=True, later=RunRecord, keyed=True, scope=RUN, body=RunWorkflowBody,

@@ -21,7 +21,10 @@ class JobQueue:
         self._agents = agents
 
     async def lease(self, free: Mapping[str, int], at_most: int, duration_s: float) -> list[LeasedJob]:
-        """Jobs of agents that this host knows, up to so many of each lane, the lanes in this order."""
+        """Jobs of agents that this host knows, or that are their tenant's own.
+
+        Up to so many of each lane, the lanes in this order.
+        """
         with translated():
             rows = await self._pool.fetch(
                 sql("lease"),

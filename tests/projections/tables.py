@@ -12,6 +12,7 @@ TABLES = {
     "schedules": ("schedules",),
     "idempotency": ("idempotency",),
     "approvals": ("approvals",),
+    "agents": ("agent_definitions",),
 }
 
 

@@ -5,10 +5,11 @@ from typing import Literal
 import msgspec
 from aiohttp import web
 
+from app.http.agents import agents_of
 from app.http.bodies import NoQuery
 from app.http.decoding import query_of
 from app.http.replies import reply
-from app.http.services import services_of
+from app.http.services import services_of, tenant_of
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,13 +28,13 @@ class ModelList(msgspec.Struct, frozen=True, kw_only=True):
 
 async def list_models(request: web.Request) -> web.Response:
     query_of(request, NoQuery)
-    agents = services_of(request).catalog.agents()
-    return reply(ModelList(data=tuple(_model(request, agent.name) for agent in agents)))
+    return reply(ModelList(data=tuple(_model(request, agent.name) for agent in await agents_of(request))))
 
 
 async def get_model(request: web.Request) -> web.Response:
     query_of(request, NoQuery)
-    return reply(_model(request, services_of(request).catalog.agent(request.match_info["name"]).name))
+    name = request.match_info["name"]
+    return reply(_model(request, (await services_of(request).agents.agent(tenant_of(request), name)).name))
 
 
 def _model(request: web.Request, name: str) -> Model:

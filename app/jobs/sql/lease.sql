@@ -1,4 +1,5 @@
--- Lease jobs for a host: from the lanes in their order, so many of each; in a lane by priority, then by age.
+-- Lease jobs of agents that a host knows, or that are their tenant's own: from the lanes in their order, so many of
+-- each; in a lane by priority, then by age.
 -- A job is free if nobody has it, or whoever had it let its lease run out. Jobs that another host is leasing at this
 -- moment are passed by; whoever waited for nothing here cannot have waited for one that is then gone.
 WITH wanted AS (
@@ -11,7 +12,10 @@ WITH wanted AS (
              FROM job_queue
             WHERE lane = wanted.name
               AND leased_until <= statement_timestamp()
-              AND agent = ANY ($4::text[])
+              AND (agent = ANY ($4::text[]) OR EXISTS (
+                   SELECT FROM jobs
+                     JOIN agent_definitions AS own ON own.tenant_id = jobs.tenant_id AND own.name = jobs.agent
+                    WHERE jobs.run_id = job_queue.run_id))
             ORDER BY priority DESC, position
             LIMIT wanted.free
               FOR NO KEY UPDATE SKIP LOCKED) AS job
