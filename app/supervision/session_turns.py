@@ -26,8 +26,8 @@ OVERDUE = RunError(
     error_class=ErrorClass.TIMEOUT,
 )
 
-CONTINUED_WITHIN_S = 10.0
-"""How long those that wait leave an orphan's place to the run that may continue it."""
+CONTINUED_WITHIN_S = 30.0
+"""How long those that wait leave an orphan's place to the run that may continue it, the last of thousands too."""
 
 
 class SessionBusy(Conflict):
