@@ -27,7 +27,7 @@ OVERDUE = RunError(
 )
 
 CONTINUED_WITHIN_S = 30.0
-"""How long those that wait leave an orphan's place to the run that may continue it, one of thousands maybe."""
+"""How long those that wait leave an orphan's place to the run that may continue it, one of thousands too."""
 
 
 class SessionBusy(Conflict):
