@@ -85,7 +85,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Whether none went on before all were closed."""
 
 
-def run(rounds: int = 3) -> None:
+def run(rounds: int = 2) -> None:
     """Measure in turns and print the table."""
     logging.getLogger("asyncpg").setLevel(logging.CRITICAL)  # our own pool meets the restart too
     rows = []
