@@ -77,6 +77,7 @@ class RecordModelFailure(Command, frozen=True, kw_only=True):
     step: int
     failure_class: FailureClass
     failure: CallFailure
+    text: str = ""
 
 
 class RetryModelCall(Command, frozen=True, kw_only=True):

@@ -269,6 +269,7 @@ def _record_model_failure(run: Run, command: RecordModelFailure) -> list[e.RunEv
             model=call.model,
             failure_class=command.failure_class,
             failure=command.failure,
+            text=command.text,
         )
     ]
 

@@ -188,6 +188,8 @@ class ModelCallFailed(Event, frozen=True, kw_only=True, tag="model-call.failed.v
     model: str
     failure_class: FailureClass
     failure: CallFailure
+    text: str = ""
+    """What watchers were shown of its answer, where that stands in no TextDelta (CHAIN-7)."""
 
 
 class ModelCallRetried(Event, frozen=True, kw_only=True, tag="model-call.retried.v1"):

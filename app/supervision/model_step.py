@@ -158,7 +158,10 @@ class ModelStep:
     def _record_failure(self, step: int, verdict: Verdict, failure: CallFailure) -> None:
         link, failure_class = self._chain.link, verdict.failure_class
         self.waiting_at = None
-        self._live.execute(RecordModelFailure(step=step, failure_class=failure_class, failure=failure))
+        text = self._text.shown_only if failure.content_delivered else ""
+        self._live.execute(
+            RecordModelFailure(step=step, failure_class=failure_class, failure=failure, text=text)
+        )
         if failure.kind is not FailureKind.CIRCUIT_OPEN:  # no call was made
             self._bench.metrics.model_calls.labels(link.provider, link.model, failure_class).inc()
 

@@ -24,6 +24,11 @@ class StepText:
         """What the next call carries on: a text that its output limit ended, or one whose link broke off."""
         return self._live.run.unfinished_text + self.carried
 
+    @property
+    def shown_only(self) -> str:
+        """What watchers have heard of the call and nobody has recorded."""
+        return "".join(self._told) if self._recording.deltas == "live" else ""
+
     def begin_step(self, step: int) -> None:
         self._step = step
         self.carried = ""

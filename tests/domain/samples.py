@@ -314,6 +314,15 @@ SAMPLES: dict[str, Event] = {
         failure_class=FailureClass.TRANSIENT,
         failure=_FAILURE,
     ),
+    "model-call.failed.v1+text": ModelCallFailed(
+        step=2,
+        attempt=3,
+        provider="primary",
+        model="small",
+        failure_class=FailureClass.TRANSIENT,
+        failure=_FAILURE,
+        text="Well, ",
+    ),
     "model-call.retried.v1": ModelCallRetried(
         step=2, provider="primary", model="small", failure_class=FailureClass.EMPTY, wait_ms=350
     ),

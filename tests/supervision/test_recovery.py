@@ -203,6 +203,22 @@ async def test_where_nobody_watches_there_is_nothing_to_carry_on(host_of: OpenHo
     assert only(seen, e.RunCompleted)[0].answer == "you."
 
 
+@pytest.mark.parametrize("recover", [True, False])
+async def test_text_that_was_shown_live_and_is_cut_stays_on_record(host_of: OpenHost, recover: bool) -> None:
+    """CHAIN-7, EVENT-7: with its failure, since no completed message has it."""
+    more = '[recording]\ndeltas = "live"'
+    host = await host_of(chained(CUT, REST, agent=RECOVER if recover else "", more=more))
+    seen = await follow(host, await start(host, "a", streaming=True))
+    assert [failed.text for failed in only(seen, e.ModelCallFailed)] == ["Hello there "]
+
+
+async def test_text_that_stands_in_deltas_is_recorded_once(host_of: OpenHost) -> None:
+    """CHAIN-7."""
+    host = await host_of(chained(CUT, REST))
+    seen = await follow(host, await start(host, "a", streaming=True))
+    assert ([failed.text for failed in only(seen, e.ModelCallFailed)], heard(seen)) == ([""], "Hello there ")
+
+
 async def test_text_that_is_shown_live_is_carried_on_too(host_of: OpenHost) -> None:
     """CHAIN-14, EVENT-7."""
     host = await host_of(chained(CUT, REST, agent=RECOVER, more='[recording]\ndeltas = "live"'))
