@@ -2,19 +2,31 @@
 
 from collections.abc import Mapping
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
-_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-IP")
+_FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
 
 
 def is_local(peer: str | None, headers: Mapping[str, str]) -> bool:
     """Whether the client is on this machine: by its address, by what it calls us, and through no proxy.
 
     A proxy on this machine speaks for others, and a web page elsewhere can make a browser here call this
-    address under the page's own name: both come from a loopback address.
+    address, under its own name or under that of the page: all of these come from a loopback address.
     """
-    if any(name in headers for name in _FORWARDED):
+    if any(name in headers for name in _FORWARDED) or not _is_ours(headers.get("Origin")):
         return False
     return is_loopback(peer or "") and is_loopback(_host_name(headers.get("Host", "")))
+
+
+def _is_ours(origin: str | None) -> bool:
+    """Whether it is a page of this machine that asks, if it is one. A browser says so where it matters."""
+    if origin is None:
+        return True
+    try:
+        name = urlsplit(origin).hostname
+    except ValueError:
+        return False
+    return bool(name) and is_loopback(name or "")
 
 
 def _host_name(host: str) -> str:

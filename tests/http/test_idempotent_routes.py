@@ -92,6 +92,16 @@ async def test_another_body_or_another_path_is_another_request(host: Client, sur
     assert len(await runs_of(host)) == 1
 
 
+@pytest.mark.parametrize("surface", SURFACES, ids=named)
+async def test_a_broken_repetition_is_another_request_before_it_is_a_broken_one(
+    host: Client, surface: Surface
+) -> None:
+    """IDEM-3: the key is looked at first, whatever the route."""
+    await surface.ask(host)
+    refused = await sent(host, surface.path.replace("AGENT", "echo"), b'{"', "k", surface.headers)
+    assert (refused.status, refused.json["error"]["type"]) == (422, "idempotency_error")
+
+
 @pytest.mark.parametrize("surface", [CHAT, RESPONSE, RUN, QUEUED], ids=named)
 async def test_a_stream_cannot_be_kept(host: Client, surface: Surface) -> None:
     """IDEM-3: body has stream: true. Nothing runs, and the key is free."""

@@ -31,7 +31,9 @@ def test_clients_elsewhere_are_not(peer: str) -> None:
     assert not is_local(peer, {"Host": "localhost"})
 
 
-@pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For", "X-Real-IP"])
+@pytest.mark.parametrize(
+    "header", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"]
+)
 def test_a_proxy_on_this_machine_does_not_vouch_for_its_clients(header: str) -> None:
     """HTTP-4"""
     assert not is_local("127.0.0.1", {"Host": "localhost", header: "10.0.0.7"})
@@ -43,3 +45,18 @@ def test_a_proxy_on_this_machine_does_not_vouch_for_its_clients(header: str) -> 
 def test_a_page_under_another_name_cannot_reach_us_through_a_browser_here(host: str) -> None:
     """HTTP-4"""
     assert not is_local("127.0.0.1", {"Host": host})
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["https://evil.example", "http://localhost.evil.example", "http://10.0.0.7:8080", "null", "", "http://["],
+)
+def test_a_page_from_elsewhere_cannot_reach_us_under_our_own_name_either(origin: str) -> None:
+    """HTTP-4: a browser needs no permission of ours to send a POST without a body, a cancel for example."""
+    assert not is_local("127.0.0.1", {"Host": "localhost:8080", "Origin": origin})
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:8080", "http://127.0.0.1:3000", "http://[::1]:8080"])
+def test_a_page_of_this_machine_can(origin: str) -> None:
+    """HTTP-4: the console is one."""
+    assert is_local("127.0.0.1", {"Host": "localhost:8080", "Origin": origin})

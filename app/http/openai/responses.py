@@ -3,15 +3,14 @@
 import asyncio
 from asyncio import shield
 from contextlib import aclosing, suppress
-from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from aiohttp import web
 from msgspec import Meta
 
 from app.http.bodies import Body, NoQuery
-from app.http.decoding import body_of, query_of
+from app.http.decoding import body_of, query_of, read_body
 from app.http.events import name_run
 from app.http.idempotency import is_keyed, once
 from app.http.openai import rendering
@@ -82,10 +81,28 @@ async def _in_background(request: web.Request, body: ResponseRequest, run_id: Ru
 
 
 async def _create_once(request: web.Request) -> web.Response:
-    body = await body_of(request, ResponseRequest)
-    form = QUEUED_RESPONSE if body.background else RESPONSE
-    begin = partial(_begin, services_of(request), body)
-    return await once(request, form, partial(_submission, request, body), begin=begin)
+    """The key is looked at before the body is: what was answered before is not refused now."""
+    form = QUEUED_RESPONSE if _asks_for_background(await read_body(request)) else RESPONSE
+
+    async def submission() -> StartRequest:
+        return await _submission(request, await body_of(request, ResponseRequest))
+
+    async def begin(submitted: StartRequest) -> RunId:
+        return await _begin(services_of(request), await body_of(request, ResponseRequest), submitted)
+
+    return await once(request, form, submission, begin=begin)
+
+
+class _Background(msgspec.Struct):
+    background: Any = None
+
+
+def _asks_for_background(raw: bytes) -> bool:
+    """What is no request at all is refused later."""
+    try:
+        return msgspec.json.decode(raw, type=_Background).background is True
+    except (msgspec.DecodeError, RecursionError):
+        return False
 
 
 async def _submission(request: web.Request, body: ResponseRequest) -> StartRequest:
