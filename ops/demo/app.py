@@ -29,6 +29,15 @@ def refund_order(order_id: str) -> str:
     return orders[order_id]
 
 
+@tool(effect="destructive", requires_approval=True)
+def cancel_order(order_id: str) -> str:
+    """Stop an order that is on its way. Somebody of the shop has to approve of it."""
+    item = get_order(order_id).partition(",")[0]
+    orders[order_id] = f"{item}, cancelled"
+    log.info("order cancelled", extra={"order_id": order_id})
+    return orders[order_id]
+
+
 @tool(effect="external")
 def send_email(to: str, subject: str, body: str) -> str:
     """Write to a customer. The demo only logs that it would have."""

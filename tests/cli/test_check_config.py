@@ -11,13 +11,15 @@ def test_what_fits_together_is_summed_up() -> None:
     done = tracon("check-config", *DEMO)
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
-        "providers: script (scripted: clerk, parrot, concierge, researcher, writer, storyteller, promiser),"
+        "providers: script (scripted: clerk, parrot, concierge, returns, researcher, writer, storyteller,"
+        " promiser),"
         " shaky (scripted: clerk), reader (scripted: summarizer, judge)",
         "agents: careful (shaky/clerk), concierge (script/concierge), echo (script/parrot),"
-        " patient (script/promiser), researcher (script/researcher), slow (script/storyteller),"
-        " support (script/clerk), writer (script/writer)",
+        " patient (script/promiser), researcher (script/researcher), returns (script/returns),"
+        " slow (script/storyteller), support (script/clerk), writer (script/writer)",
         "workflows: article (sequential)",
-        "tools: get_order (read), refund_order (destructive), send_email (external)",
+        "tools: cancel_order (destructive), get_order (read), refund_order (destructive),"
+        " send_email (external)",
         "everything fits together",
     ]
 
