@@ -96,6 +96,7 @@ class Singleton:
     async def run(self, work: Work) -> None:
         """Do the work whenever it falls to this host. Returns only if the work does, which it should not."""
         if not self._enabled:
+            self._held.set(1)
             await work(Unlimited())
             return
         while True:

@@ -68,3 +68,6 @@ async def test_where_no_lease_is_wanted_every_host_does_it(host_of: OpenHost) ->
     toml = EVERYTHING.replace("[singleton_execution]\nenabled = true\n", "")
     one, other = await host_of(toml), await host_of(toml)
     await eventually(lambda: min(rounds(one, "health"), rounds(other, "health")) > 0)
+    for host in (one, other):
+        registry = host.services.metrics.registry
+        assert registry.get_sample_value("tracon_lease_held", {"lease": "periodic-work"}) == 1
