@@ -4,7 +4,7 @@ A run is continued by another one: from the same input, in the same session, wit
 had their tools do. It is not continued where nobody could use its end, or where going on might do harm twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -26,6 +26,8 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True):
 
     run_id: RunId
     events: tuple[e.RunEvent, ...]
+    children: dict[str, tuple["PastRun", ...]] = {}
+    """The runs that its open calls to agents were, by call id; each behind those that it goes on from."""
 
 
 class Continue(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,11 +70,11 @@ def judge(chain: Sequence[PastRun], max_attempts: int, cancelled: bool = False) 
         _never_continued(last, last.created)
         or (_was_ending() if cancelled else None)
         or _attempts_used_up(runs, max_attempts)
-        or _outcome_unknown(runs)
+        or _outcome_unknown(chain)
     )
     if blocked is not None:
         return blocked
-    ledger = inherited((past.run_id, past.events) for past in chain)
+    ledger = inherited((past.run_id, with_answers(past)) for past in chain)
     return Continue(command=_anew(last, last.created), ledger=ledger)
 
 
@@ -165,17 +167,45 @@ def _attempts_used_up(runs: Sequence[Run], max_attempts: int) -> Blocked | None:
     )
 
 
-def _outcome_unknown(runs: Sequence[Run]) -> Blocked | None:
-    for run in runs:
-        for open_call in uncertain_calls(run):
+def open_children(run: Run, events: Sequence[e.RunEvent]) -> dict[str, RunId]:
+    """The runs that its calls to agents were which have no result: the last one of each call."""
+    waiting = {open_call.call.id for open_call in run.open_calls if open_call.outcome_unknown}
+    started = (event for event in events if isinstance(event, e.ChildRunStarted))
+    return {event.cause: event.run_id for event in started if event.cause in waiting}
+
+
+def with_answers(past: PastRun) -> tuple[e.RunEvent, ...]:
+    """Its events, and what its children had answered which it did not live to record."""
+    answers: list[e.RunEvent] = []
+    for call_id, chain in past.children.items():
+        child = fold(chain[-1].run_id, chain[-1].events)
+        if child.status is RunStatus.COMPLETED and child.created is not None:
+            answers.append(e.ToolReturned(call_id=call_id, tool=child.created.agent, output=child.answer))
+    return (*past.events, *answers)
+
+
+def _uncertain(past: PastRun) -> Iterator[tuple[RunId, OpenCall]]:
+    """Its uncertain calls, and those of the runs that its calls to agents were."""
+    run = fold(past.run_id, past.events)
+    asked = frozenset(run.definition.agents if run.definition else ())
+    for open_call in uncertain_calls(run):
+        if open_call.call.name not in asked:
+            yield past.run_id, open_call
+        for child in past.children.get(open_call.call.id, ()):
+            yield from _uncertain(child)
+
+
+def _outcome_unknown(chain: Sequence[PastRun]) -> Blocked | None:
+    for past in chain:
+        for run_id, open_call in _uncertain(past):
             call = open_call.call
             return Blocked(
                 cause=Block.OUTCOME_UNKNOWN,
                 reason=(
                     f"nobody knows whether the call {call.id} of {call.name} ({open_call.effect}) "
-                    f"had its effect before run {run.id} was interrupted"
+                    f"had its effect before run {run_id} was interrupted"
                 ),
-                remedy=f"Find out, and say what came of it: POST /api/runs/{run.id}/tools/{call.id}/resolve",
+                remedy=f"Find out, and say what came of it: POST /api/runs/{run_id}/tools/{call.id}/resolve",
             )
     return None
 

@@ -100,6 +100,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 
     call_key: str
     result: RecordedResult | None = None
+    child: RunId | None = None
+    """The run that a call to an agent was, when this was begun last."""
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,13 +158,27 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         calls = (tool, canonical_arguments(arguments))
         begun = list(self.invocations.get(calls, ()))
         place = self.made.get(calls, 0) if self._next(calls) else len(begun)
-        begun[place : place + 1] = [Invocation(call_key=key)]
+        begun[place : place + 1] = [Invocation(call_key=key, child=self._child_at(calls, place))]
         return _with(
             self,
             invocations={**self.invocations, calls: tuple(begun)},
             made=self._one_more(calls),
             running={**self.running, call_id: (calls, place)},
         )
+
+    def after_child(self, call_id: str, child: RunId) -> "Ledger":
+        """The body that was begun for a call is a run."""
+        if call_id not in self.running:
+            return self
+        calls, place = self.running[call_id]
+        begun = list(self.invocations[calls])
+        begun[place] = _with(begun[place], child=child)
+        return _with(self, invocations={**self.invocations, calls: tuple(begun)})
+
+    def interrupted_child(self, tool: str, arguments: str) -> RunId | None:
+        """The run that the present link's next such call goes on from, if it runs: it was begun before."""
+        invocation = self._next((tool, canonical_arguments(arguments)))
+        return invocation.child if invocation else None
 
     def after_result(self, result: RecordedResult) -> "Ledger":
         """A body has come to this. The result of a call that was never begun is nobody's answer."""
@@ -171,7 +187,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         still_out = dict(self.running)
         calls, place = still_out.pop(result.call_id)
         begun = list(self.invocations[calls])
-        begun[place] = Invocation(call_key=begun[place].call_key, result=result)
+        begun[place] = _with(begun[place], result=result)
         return _with(self, invocations={**self.invocations, calls: tuple(begun)}, running=still_out)
 
     def for_next_link(self) -> "Ledger":
@@ -187,6 +203,10 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         """The earlier invocation that the present link's next such call stands for."""
         made = self.made.get(calls, 0)
         return self.invocations[calls][made] if made < self.earlier.get(calls, 0) else None
+
+    def _child_at(self, calls: EqualCalls, place: int) -> RunId | None:
+        begun = self.invocations.get(calls, ())
+        return begun[place].child if place < len(begun) else None
 
     def _one_more(self, calls: EqualCalls) -> dict[EqualCalls, int]:
         return {**self.made, calls: self.made.get(calls, 0) + 1}
@@ -222,11 +242,13 @@ def inherited(runs: Iterable[tuple[RunId, Iterable[e.RunEvent]]]) -> Ledger:
     return ledger
 
 
-def evolve(ledger: Ledger, run_id: RunId, event: e.Event) -> Ledger:
+def evolve(ledger: Ledger, run_id: RunId, event: e.Event) -> Ledger:  # noqa: C901 - one flat dispatch
     """Fold one fact of a run in: its own while it lives, or those of the run that it continues (CONT-2)."""
     match event:
         case e.ToolInvoking(call_id=call_id, tool=tool, arguments=arguments, call_key=key):
             return ledger.after_invocation(call_id, tool, arguments, key)
+        case e.ChildRunStarted(cause=call_id, run_id=child):
+            return ledger.after_child(call_id, child)
         case e.ToolReturned(call_id=call_id, output=output):
             return ledger.after_result(RecordedResult(run_id=run_id, call_id=call_id, output=output))
         case e.ToolFailed(call_id=call_id, output=output) as failure if failure.failure not in _NO_RESULT:

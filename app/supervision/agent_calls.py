@@ -10,6 +10,7 @@ from app.tools.arguments import InvalidArguments
 from app.tools.outcome import DEFAULT_OUTPUT_LIMIT, ToolError, ToolOutput, limited
 from app.tools.runner import ToolFinished
 from domain.events import ToolFailure
+from domain.ids import RunId
 from domain.messages import ToolCall
 from domain.parameters import BadParameter
 
@@ -22,12 +23,18 @@ class AgentCalls:
     def __init__(self, live: LiveRun, children: RunsChildren) -> None:
         self._live = live
         self._children = children
+        self._gone_on_from: dict[str, RunId] = {}
+
+    def prepare(self, call: ToolCall) -> None:
+        """Before the call's beginning is on record: see whether it was begun before, by an earlier run."""
+        if child := self._live.ledger.interrupted_child(call.name, call.arguments):
+            self._gone_on_from[call.id] = child
 
     async def make(self, call: ToolCall, tool: AgentTool) -> Outcome:
         """Cancelled, it ends the child first: ToolFinished if that had its answer, else a CancelledError."""
         began = monotonic()
         try:
-            ask = tool.ask(call.id, call.arguments)
+            ask = tool.ask(call.id, call.arguments, self._gone_on_from.pop(call.id, None))
             return _read(tool, await self._children.run(self._live, ask), began)
         except ChildFinished as finished:
             raise ToolFinished(_read(tool, finished.outcome, began)) from finished

@@ -12,6 +12,7 @@ from app.tools.arguments import read_arguments
 from app.tools.schema import json_schema
 from domain.agent import AgentDefinition
 from domain.events import ToolEffect
+from domain.ids import RunId
 from domain.messages import UserMessage
 from domain.tool import ToolSpec
 
@@ -29,14 +30,20 @@ class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
     effect: ToolEffect
     safe_to_repeat: bool
 
-    def ask(self, call_id: str, arguments: str) -> ChildAsk:
+    def ask(self, call_id: str, arguments: str, in_place_of: RunId | None = None) -> ChildAsk:
         """What the model asks of the agent. Raise InvalidArguments."""
         sent = read_arguments(arguments, self.arguments)
         given = {
             name: value for name in sent.__struct_fields__ if (value := getattr(sent, name)) is not UNSET
         }
         message = UserMessage(content=given.pop(MESSAGE))
-        return ChildAsk(agent=self.definition.name, messages=(message,), parameters=given, cause=call_id)
+        return ChildAsk(
+            agent=self.definition.name,
+            messages=(message,),
+            parameters=given,
+            cause=call_id,
+            in_place_of=in_place_of,
+        )
 
 
 class AgentTools:

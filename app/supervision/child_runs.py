@@ -20,6 +20,8 @@ class ChildAsk(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     parameters: dict[str, Any] = {}
     cause: str
+    in_place_of: RunId | None = None
+    """A run that was interrupted at the same, and is gone on from: what it had done is not done again."""
 
 
 class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
+from app.db.errors import StoreUnavailable
 from app.identity import new_run_id
 from app.registry import Catalog
 from app.store.change import Change
@@ -13,6 +14,7 @@ from app.supervision.child_runs import ChildFinished as ChildFinished
 from app.supervision.child_runs import ChildOutcome as ChildOutcome
 from app.supervision.child_runs import ChildRefused as ChildRefused
 from app.supervision.defining import defined
+from app.supervision.lineage import left_by
 from app.supervision.live_run import LiveRun
 from app.supervision.pens import pen_of
 from app.supervision.roster import Roster
@@ -20,11 +22,13 @@ from app.supervision.run_actor import Cancel, RunActor
 from app.supervision.runs import Runs
 from app.supervision.supervisor import Supervisor
 from app.supervision.workbench import Workbench
-from domain.commands import CreateRun, NoteChild, StartRun
+from domain.commands import CreateRun, NoteChild, NoteContinued, StartRun
 from domain.decide import decide
+from domain.errors import Conflict
 from domain.events import RunEvent
 from domain.failure import ErrorClass, RunError
-from domain.ids import Version, run_stream
+from domain.ids import RunId, Version, run_stream
+from domain.ledger import Ledger
 from domain.run import Run, RunStatus, evolve
 from domain.session import Session
 
@@ -46,7 +50,10 @@ class Children:
 
     async def run(self, parent: LiveRun, ask: ChildAsk) -> ChildOutcome:
         """See `RunsChildren`."""
-        child, actor = self._open(parent, ask)
+        root, ledger = await left_by(self._runs, ask.in_place_of) if ask.in_place_of else (None, Ledger())
+        child, actor = self._open(parent, ask, root, ledger)
+        if ask.in_place_of is not None:
+            await self._note(ask.in_place_of, child.id)
         task = self._roster.start(actor)
         try:
             await asyncio.wait({task})
@@ -60,9 +67,11 @@ class Children:
         await parent.flush()  # whatever cost the child its pen may have cost the parent its own
         return _outcome_of(await self._runs.load(child.id))
 
-    def _open(self, parent: LiveRun, ask: ChildAsk) -> tuple[LiveRun, RunActor]:
+    def _open(
+        self, parent: LiveRun, ask: ChildAsk, chain_root: RunId | None, ledger: Ledger
+    ) -> tuple[LiveRun, RunActor]:
         """The child is recorded in one append with its parent's word of it, so that none is ever lost."""
-        create = _creation(parent.run, ask)
+        create = _creation(parent.run, ask, chain_root)
         definition = defined(self._catalog, create)
         if refusal := self._bench.trees.tree_of(parent.run).start_child(create.depth):
             raise ChildRefused(refusal)
@@ -78,8 +87,14 @@ class Children:
         parent.execute(NoteChild(run_id=nothing.id, agent=ask.agent, cause=ask.cause), alongside=(opening,))
         run = _after(nothing, [*created, *begun])
         time_s = min(self._bench.turn.timeout, parent.remaining_s)
-        child = LiveRun(run, Session(), partial(pen_of, self._bench, self._roster, run), time_s)
+        open_pen = partial(pen_of, self._bench, self._roster, run)
+        child = LiveRun(run, Session(), open_pen, time_s, ledger)
         return child, RunActor(child, self._bench, definition, partial(_kept, parent), children=self)
+
+    async def _note(self, interrupted: RunId, child: RunId) -> None:
+        """The old run's stream names the new one (CONT-5). Nothing depends on it."""
+        with suppress(Conflict, StoreUnavailable):
+            await self._runs.execute(interrupted, NoteContinued(by=child))
 
     async def _end_first(
         self, parent: LiveRun, child: LiveRun, actor: RunActor, task: asyncio.Task[None]
@@ -104,7 +119,7 @@ async def _kept(parent: LiveRun) -> None:
         raise
 
 
-def _creation(parent: Run, ask: ChildAsk) -> CreateRun:
+def _creation(parent: Run, ask: ChildAsk, chain_root: RunId | None) -> CreateRun:
     created = parent.created
     if created is None:
         raise ValueError(f"run {parent.id} has not been created")
@@ -117,6 +132,8 @@ def _creation(parent: Run, ask: ChildAsk) -> CreateRun:
         root_run_id=created.root_run_id or parent.id,
         parent_run_id=parent.id,
         depth=created.depth + 1,
+        continued_from_run_id=ask.in_place_of,
+        chain_root_run_id=chain_root,
     )
 
 

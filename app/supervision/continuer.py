@@ -1,6 +1,8 @@
 """Continues runs whose host is gone, or has their streams say why not (CONT)."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import assert_never
 
 from app.definitions.lookup import AgentLookup
@@ -11,12 +13,13 @@ from app.store.event_log import Change, EventLog, VersionConflict
 from app.supervision.cancels import Cancels
 from app.supervision.defining import looked_up
 from app.supervision.drain import Drain
-from app.supervision.lineage import chain_of
+from app.supervision.lineage import chain_of, family_of
 from app.supervision.opening import Opener, Opening
 from app.supervision.runs import Runs
 from domain.agent import AgentDefinition
-from domain.commands import AfterwardsCommand, NoteContinued
+from domain.commands import AfterwardsCommand, FailRun, NoteContinued
 from domain.continuation import (
+    ORPHANED,
     Blocked,
     Continue,
     NothingToDo,
@@ -24,11 +27,19 @@ from domain.continuation import (
     Verdict,
     agent_unavailable,
     judge,
+    was_orphaned,
 )
-from domain.decide import decide
+from domain.decide import RunAlreadyEnded, decide
 from domain.errors import NotFound, Rejected
+from domain.failure import ErrorClass, RunError
 from domain.ids import RunId, Version, run_stream
 from domain.run import fold
+
+_ROOT_ORPHANED = RunError(
+    message="the root of its tree was closed as orphaned, and it was on the same host",
+    type=ORPHANED,
+    error_class=ErrorClass.INFRASTRUCTURE,
+)
 
 log = logging.getLogger(__name__)
 
@@ -64,13 +75,28 @@ class Continuer:
         if not self._settings.enabled:
             return
         while True:
-            chain = await self.chain_of(run_id)
+            chain = await self._closed_family(run_id)
             asked = await self._cancels.left_for([run_id])
             try:
                 await self._act_on(chain[-1], judge(chain, self._settings.max_attempts, run_id in asked))
             except VersionConflict:
                 continue  # another host was first, or there is news of the run
             return
+
+    async def _closed_family(self, run_id: RunId) -> list[PastRun]:
+        """The run, those that it continues, and the runs that their calls to agents were.
+
+        Those of an orphan were on its host. One that is open yet is closed here, before anything is made of
+        what it has done: from then on it does nothing more.
+        """
+        while True:
+            family = await family_of(self._runs, run_id)
+            still_open = [child for past in family for child in _open_below(past)]
+            if not still_open or not was_orphaned(fold(run_id, family[-1].events)):
+                return family
+            for child in still_open:
+                with suppress(RunAlreadyEnded):
+                    await self._runs.execute(child, FailRun(error=_ROOT_ORPHANED))
 
     async def chain_of(self, run_id: RunId) -> list[PastRun]:
         """The run and those that it continues, the oldest first."""
@@ -113,6 +139,14 @@ class Continuer:
             await self._log.append(note)
             self._metrics.continuations_blocked.labels(blocked.cause).inc()
             log.warning("run.not_continued", extra={"run_id": str(past.run_id), "reason": blocked.reason})
+
+
+def _open_below(past: PastRun) -> Iterator[RunId]:
+    for chain in past.children.values():
+        for child in chain:
+            if not fold(child.run_id, child.events).status.ended:
+                yield child.run_id
+            yield from _open_below(child)
 
 
 def _note(past: PastRun, command: AfterwardsCommand) -> Change:

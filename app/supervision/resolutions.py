@@ -20,6 +20,7 @@ class Resolutions:
         not be had: StoreUnavailable and Draining come after the resolution was recorded. Raise RunNotFound,
         RunNotEnded, ToolCallNotFound, OutcomeKnown or ResolvedOtherwise.
         """
-        await self._runs.load(run_id, tenant)
+        run = await self._runs.load(run_id, tenant)
         await self._runs.execute(run_id, resolution)
-        await self._continuer.consider(run_id)
+        root = run.created.root_run_id if run.created else None
+        await self._continuer.consider(root or run_id)

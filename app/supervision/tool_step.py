@@ -98,6 +98,8 @@ class ToolStep:
             # An earlier link made this very call: its effect is not had twice (CHAIN-6).
             self._live.execute(AnswerToolCall(call_id=call.id, result=result))
             return None
+        if isinstance(tool, AgentTool):
+            self._calls_to_agents.prepare(call)
         key = self._live.ledger.call_key(self._live.run.chain_root, call.name, call.arguments)
         self._live.execute(
             InvokeTool(call_id=call.id, effect=tool.effect, call_key=key, safe_to_repeat=tool.safe_to_repeat)
