@@ -312,6 +312,23 @@ class TestJudge:
         assert (answer.status, answer.body["code"]) == (422, "criterion_not_met")
         assert answer.body["detail"].endswith("It is not.")
 
+    async def test_an_answer_that_was_sent_back_is_not_told_on_v1(self, serve: Serve) -> None:
+        """It could not be taken back. What the judge used is part of the usage."""
+        drafts = 'script = [{ text = "Soon." }]\ndefault = { text = "On Tuesday." }'
+        met = self.UNMET.removeprefix("default = ").replace("false", "true")
+        once = f"script = [{self.UNMET.removeprefix('default = ')}]\ndefault = {met}"
+        client = await serve(drafts, once, agent=self.LOOP)
+        asked = {"model": "a", "messages": [{"role": "user", "content": "When?"}], "stream": True}
+        asked |= {"stream_options": {"include_usage": True}}
+        async with client.session.post("/tracon/v1/chat/completions", json=asked) as response:
+            told, run_id = (await response.read()).decode(), response.headers["X-Run-Id"]
+        kinds = [event["type"] for event in await client.events(run_id)]
+        assert kinds.count("CriterionJudged") == 2
+        assert "On Tuesday." in told
+        assert "Soon." not in told
+        run = (await client.get(f"/tracon/api/runs/{run_id}")).body
+        assert f'"prompt_tokens":{run["usage"]["input_tokens"]}' in told
+
     async def test_statistics_have_the_judges_calls_under_its_own_model(self, serve: Serve) -> None:
         met = self.UNMET.replace("false", "true")
         priced = f'input_per_million = "1"\noutput_per_million = "1"\n{met}'
