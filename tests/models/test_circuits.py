@@ -119,6 +119,18 @@ def test_a_probe_that_is_cancelled_frees_its_place_and_changes_nothing(circuit: 
     circuit.circuits.abandon(P, circuit.circuits.admit(P))
 
 
+@pytest.mark.parametrize("failure_class", [FailureClass.INVALID, FailureClass.CONTENT_FILTERED])
+def test_a_probe_whose_failure_says_nothing_frees_its_place(
+    circuit: Circuit, failure_class: FailureClass
+) -> None:
+    """BREAK-4: it leaves the circuit as it found it."""
+    circuit.fails(3)
+    circuit.clock.pass_(30.0)
+    circuit.fails(1, failure_class)
+    assert circuit.wait_s() is None
+    assert circuit.circuits.health(P).circuit is CircuitStatus.HALF_OPEN
+
+
 def test_a_ticket_that_is_back_is_void(circuit: Circuit) -> None:
     """BREAK-4: the gate gives up every ticket in the end, also one that was brought back."""
     circuit.fails(3)
@@ -179,6 +191,34 @@ def test_its_series_are_there_before_anything_happens_and_follow_it(circuit: Cir
     circuit.clock.pass_(30.0)
     circuit.succeeds()
     assert (circuit.series("open"), circuit.series("opened_total")) == (0, 2)
+
+
+def test_of_tenants_own_circuits_the_number_that_is_open_is_shown(circuit: Circuit) -> None:
+    """BREAK-1: tenants are no labels, and the provider's own circuit is another one."""
+    tenants = [Account("primary", tenant) for tenant in ("acme", "globex")]
+
+    def shown() -> float | None:
+        labels = {"provider": "primary"}
+        return circuit.metrics.registry.get_sample_value("tracon_tenant_circuits_open", labels)
+
+    def fails(account: Account, times: int = 3) -> None:
+        for _ in range(times):
+            ticket = circuit.circuits.admit(account)
+            circuit.circuits.fail(account, ticket, FailureClass.UNAVAILABLE, DOWN)
+
+    for account in tenants:
+        fails(account)
+    assert (shown(), circuit.series("open"), circuit.series("opened_total")) == (2, 0, 2)
+    assert circuit.wait_s() is None
+    assert circuit.wait_s(tenants[0]) == 30.0
+    circuit.clock.pass_(30.0)
+    fails(tenants[0], 1)
+    assert shown() == 2, "one that opens again is open already"
+    circuit.circuits.succeed(tenants[1], circuit.circuits.admit(tenants[1]))
+    assert (shown(), circuit.series("opened_total")) == (1, 3)
+    circuit.clock.pass_(30.0)
+    circuit.circuits.succeed(tenants[0], circuit.circuits.admit(tenants[0]))
+    assert shown() == 0
 
 
 def test_opening_and_closing_are_logged_once(circuit: Circuit, caplog: pytest.LogCaptureFixture) -> None:

@@ -138,6 +138,8 @@ FAULTS: dict[str, Fault] = {
     "comments-only": SILENCE,
     "stall-2": Fault(CUT, Fails(UNAVAILABLE), STALLS),
     "stall-in-body": Fault(CUT, Fails(TRANSIENT), STALLS),
+    "half-an-event": streams_only(CUT, **STALLS),
+    "half-of-the-first-event": streams_only(Fails(UNAVAILABLE), first_content=0.4, call=1.0),
     "thinks-then-hangs": Fault(Fails(TRANSIENT), Fails(UNAVAILABLE), STALLS),
 }
 

@@ -257,6 +257,26 @@ async def test_a_cancel_in_the_wait_before_a_retry_ends_the_run_at_once(host_of:
     assert ended.total_seconds() < waited
 
 
+async def test_a_call_behind_a_kept_reply_is_one_of_its_own(host_of: OpenHost) -> None:
+    """BREAK-3, CHAIN-12: only what was kept costs nothing."""
+    looked = 0
+
+    @tool(name="look", effect="read")
+    def look_again() -> str:
+        """Look."""
+        nonlocal looked
+        looked += 1
+        return f"seen {looked} times"
+
+    priced = f'input_per_million = "1"\noutput_per_million = "1"\n{LOOKS}'
+    host = await host_of(chained(priced, agent='tools = ["look"]\ncache_replies = true'), tools=(look_again,))
+    for kept in ([False, False], [True, False]):
+        replies = only(await run(host), e.ModelReplied)
+        assert [reply.cached for reply in replies] == kept
+        assert [reply.cost == 0 for reply in replies] == kept
+        assert [reply.usage.total == 0 for reply in replies] == kept
+
+
 class TestFirstContent:
     """CLASS-2: the limit for the first content, on every link but the last one left."""
 

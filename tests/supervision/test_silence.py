@@ -45,6 +45,7 @@ async def test_a_silent_provider_opens_its_circuit_although_no_link_is_left(
         (end,) = only(seen, e.RunFailed)
         assert (end.error_type, end.error_class) == ("deadline_exceeded", ErrorClass.TIMEOUT)
         assert end.fallbacks_taken == ()
+        assert "waited for a place" not in end.error
     seen = await run(wall.host, streaming=streaming)
     assert only(seen, e.RunFailed)[0].error_type == "provider_unavailable"
     assert [one.failure.kind for one in only(seen, e.ModelCallFailed)] == [FailureKind.CIRCUIT_OPEN]

@@ -154,6 +154,21 @@ async def _(exchange: Exchange) -> None:
     await exchange.hang()
 
 
+@model("half-an-event")
+async def _(exchange: Exchange) -> None:
+    """An event whose end never comes."""
+    await exchange.text("Hello ", "there ")
+    await exchange.send(exchange.family.text(exchange.attempt.model, "you.", "Hello there ")[:-9])
+    await exchange.hang()
+
+
+@model("half-of-the-first-event")
+async def _(exchange: Exchange) -> None:
+    await exchange.open(preamble=False)
+    await exchange.send(exchange.family.text(exchange.attempt.model, "Hello ", "")[:-9])
+    await exchange.hang()
+
+
 @model("comments-then-text")
 async def _(exchange: Exchange) -> None:
     await exchange.open(preamble=False)
