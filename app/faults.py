@@ -15,6 +15,8 @@ FaultPoint = Literal[
     "model.call.after",
     "tool.body.before",
     "tool.body.after",
+    "node.body.before",
+    "node.body.after",
     "run.end.before",
     "run.end.after",
     "approval.decide.before",

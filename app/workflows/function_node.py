@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from time import monotonic
 
+from app.faults import fault_point
 from app.functions.context import WorkflowContext
 from app.functions.function import WorkflowFunction
 from app.functions.runner import FunctionFinished, FunctionLeftBehind, Returned
@@ -64,12 +65,15 @@ class FunctionNodes:
 
     async def _call(self, node: WorkflowNode, function: WorkflowFunction, began: float) -> Returned:
         text = standing_of(self._live).text_for(node)
+        fault_point("node.body.before")
         try:
-            return await self._bench.functions.call(function, text, self._context(node))
+            returned = await self._bench.functions.call(function, text, self._context(node))
         except asyncio.CancelledError as cancelled:
             self._unwound(node, cancelled, began)
             # Bare: the timeouts of Python 3.11 take a subclass of it for somebody else's error.
             raise asyncio.CancelledError from cancelled
+        fault_point("node.body.after")
+        return returned
 
     def _unwound(self, node: WorkflowNode, cancelled: asyncio.CancelledError, began: float) -> None:
         """What the node came to when it was cancelled. A host that stops leaves it without an outcome."""

@@ -1,4 +1,7 @@
-"""`python -m ops.chaos [--seed N] [--minutes M] [--hosts H]`: one trial. `kills`: a kill at every await."""
+"""`python -m ops.chaos [--seed N] [--minutes M] [--hosts H]`: one trial.
+
+`kills`: a kill at every await of an agent's run. `workflow-kills`: of a workflow.
+"""
 
 import argparse
 import logging
@@ -9,7 +12,7 @@ from pathlib import Path
 import uvloop
 from rich.console import Console
 
-from ops.chaos import kills, report, trial
+from ops.chaos import kills, report, trial, workflow_kills
 
 
 def main(arguments: list[str]) -> int:
@@ -20,6 +23,8 @@ def main(arguments: list[str]) -> int:
     logging.getLogger("aiohttp.server").addFilter(_is_no_hang_up)
     if options.what == "kills":
         return _kills(options.point)
+    if options.what == "workflow-kills":
+        return _workflow_kills(options.point)
     return _trial(options)
 
 
@@ -32,6 +37,12 @@ def _kills(points: list[str]) -> int:
     found = uvloop.run(kills.run(points or kills.POINTS))
     report.show_kills(found, _console())
     return int(any(verdict.violations for verdict in found))
+
+
+def _workflow_kills(points: list[str]) -> int:
+    rehearsed = uvloop.run(workflow_kills.run(points or workflow_kills.POINTS))
+    workflow_kills.show(rehearsed, _console())
+    return int(any(one.violations for one in rehearsed))
 
 
 def _trial(options: argparse.Namespace) -> int:
@@ -67,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m ops.chaos", description="Break things under load, and audit."
     )
     parser.add_argument(
-        "what", nargs="?", choices=["trial", "kills"], default="trial", help="trial, or kills"
+        "what", nargs="?", choices=["trial", "kills", "workflow-kills"], default="trial", help="what to do"
     )
     parser.add_argument("--seed", type=int, help="what happens and when; left out, a new one")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long things are broken (10)")

@@ -39,8 +39,17 @@ class HostDied(Exception):
 class Host:
     """It can be killed, stopped, frozen and started again. `url` is None while it is not to be reached."""
 
-    def __init__(self, number: int, folder: Path, config: Path, link: Link, clock: Clock) -> None:
+    def __init__(
+        self,
+        number: int,
+        folder: Path,
+        config: Path,
+        link: Link,
+        clock: Clock,
+        application: Path = APPLICATION,
+    ) -> None:
         self.number = number
+        self._application = application
         self.link = link
         self.clock = clock
         self.log = folder / f"host-{number}.log"
@@ -73,7 +82,7 @@ class Host:
         with self.log.open("ab") as log:
             process = self._process = await asyncio.create_subprocess_exec(
                 *(*_LAUNCH, sys.executable, "-m", "app", "serve", "--port", "0", "--dsn", self.link.dsn),
-                *("--config", str(self._config), "--app", str(APPLICATION)),
+                *("--config", str(self._config), "--app", str(self._application)),
                 stdin=DEVNULL,
                 stdout=PIPE,
                 stderr=log,
