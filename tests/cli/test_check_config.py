@@ -59,6 +59,19 @@ def test_a_key_that_this_machine_lacks_is_a_warning(tmp_path: Path) -> None:
     assert "warning: provider 'primary': its key is missing" in done.stderr
 
 
+def test_a_tenants_key_that_this_machine_lacks_is_a_warning(tmp_path: Path) -> None:
+    """BREAK-1: it names the tenant, whose calls no other key is for."""
+    config = tmp_path / "tracon.toml"
+    config.write_text(
+        '[providers.p]\ntype = "openai"\nbase_url = "http://127.0.0.1:1/v1"\n'
+        '[providers.p.tenants.acme]\napi_key_env = "NO_SUCH_KEY_OF_ACME"\n'
+    )
+    done = tracon("check-config", "--config", str(config))
+    assert done.returncode == 0
+    assert "provider 'p', tenant 'acme': its key is missing" in done.stderr
+    assert "NO_SUCH_KEY_OF_ACME" in done.stderr
+
+
 def test_a_dsn_that_cannot_be_one_is_refused_without_repeating_it() -> None:
     done = tracon("check-config", TRACON_DSN="mysql://root:secret@localhost/db")
     assert (done.returncode, done.stdout) == (2, "")
