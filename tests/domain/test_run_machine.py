@@ -14,6 +14,7 @@ from domain.agent import AgentDefinition, Link
 from domain.codec import Codec
 from domain.commands import (
     AnswerToolCall,
+    AwaitApproval,
     BeginModelCall,
     CancelQueuedRun,
     CancelRun,
@@ -48,12 +49,13 @@ from domain.errors import Conflict, NotFound
 from domain.failure import ErrorClass, FailureClass, RunError
 from domain.ids import RunId
 from domain.ledger import RecordedResult
-from domain.messages import AssistantMessage, ToolMessage, UserMessage, flaw_in
+from domain.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage, flaw_in
 from domain.run import Run, RunStatus, evolve, fold
 from domain.session import turn_of
 from domain.side_events import AnswerSentBack, CriterionJudged
 from domain.turn import (
     Action,
+    AskApproval,
     CallModel,
     CallTools,
     Complete,
@@ -328,13 +330,21 @@ def read(topic: str, payload: bytes) -> Any:
     return CODEC.decode(topic, payload)
 
 
-def performed(action: Action) -> list[RunCommand]:
+def awaited(call: ToolCall) -> e.AwaitedCall:
+    return e.AwaitedCall(
+        call_id=call.id, tool=call.name, arguments=call.arguments, effect=e.ToolEffect.DESTRUCTIVE
+    )
+
+
+def performed(action: Action) -> list[RunCommand]:  # noqa: C901 - one flat dispatch
     """What the actor would begin."""
     match action:
         case CallModel(step=step):
             return [BeginModelCall(step=step, provider="one", model="m")]
         case CallTools(calls=calls):
             return [InvokeTool(call_id=c.id, effect=e.ToolEffect.READ, call_key="k") for c in calls]
+        case AskApproval(calls=calls):
+            return [AwaitApproval(calls=tuple(awaited(call) for call in calls))]
         case Complete():
             return [CompleteRun()]
         case GiveUp(error=error):

@@ -155,7 +155,7 @@ class TestBinding:
         host = await host_of(settings(judge, agent=agent, lines="cache_replies = true"))
         first, second = [only(await run(host), SideCallReplied)[0] for _ in range(2)]
         assert (first.cached, second.cached) == (False, True)
-        assert (second.cost, second.usage.total) == (0, 0)
+        assert (second.cost, second.usage.total) == (Decimal(0), 0)
 
     async def test_a_reply_of_no_use_is_not_had_again_from_the_cache(self, host_of: OpenHost) -> None:
         judge = f'script = [{{ text = "It is fine." }}]\ndefault = {MET}'
