@@ -134,6 +134,31 @@ async def test_an_outage_from_its_beginning_to_its_end(serve: Serve) -> None:
     assert series['tracon_model_calls_total{model="m",outcome="replied",provider="p1"}'] == 1
 
 
+async def test_a_provider_that_is_back_is_called_although_a_call_that_tried_it_hangs(serve: Serve) -> None:
+    """BREAK-2: the one call that may try a circuit must not be able to shut out everybody for ever."""
+    script = 'script = [{ status = 503 }, { silent = true }]\ndefault = { text = "All well." }'
+    more = (
+        "[circuit_breaker]\nfailure_threshold = 1\nbreak_duration = 0.05\nprobe_patience = 0.2\n"
+        "[turn]\ntimeout = 60"
+    )
+    client = await serve(script, more=more)
+    assert (await client.run("a")).status == 503
+    await eventually(lambda: client.host.services.circuits.health(Account("p1")).circuit == "half_open")
+    path, body = "/tracon/api/agents/a/run", {"message": "hello"}
+    async with client.session.post(path, json=body, headers=STREAM) as hanging:
+        trying = hanging.headers["X-Run-Id"]
+        async with asyncio.timeout(20):
+            while not any(event["type"] == "ModelCallStarted" for event in await client.events(trying)):
+                await asyncio.sleep(0)
+            answers = [await client.run("a")]
+            while answers[-1].status != 200:
+                answers.append(await client.run("a"))
+        assert {answer.status for answer in answers} <= {200, 503}
+        assert answers[-1].body["answer"] == "All well."
+        assert await circuits(client) == {"p1": "closed"}
+        assert (await client.get(f"/tracon/api/runs/{trying}")).body["status"] == "Running"
+
+
 async def test_health_says_how_a_provider_fares(serve: Serve) -> None:
     """BREAK-1."""
     client = await serve(DOWN, OK, more="[circuit_breaker]\nfailure_threshold = 2\nbreak_duration = 30")
