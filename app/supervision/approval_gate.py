@@ -31,8 +31,10 @@ class ApprovalGate:
     def denial_of(self, call: ToolCall) -> str | None:
         """Why the call is not to be made, for the model to read; None if nobody is against it."""
         decision = self._decision_on(call)
-        if decision is not None:
-            return None if decision.approved else denied(decision)
+        if decision is not None and not decision.approved:
+            return denied(decision)
+        if decision is not None and not self._is_live_replay:
+            return None
         return NOBODY_TO_ASK if not self._may_ask and self._asks(call) else None
 
     def ending_for(self, calls: Sequence[ToolCall]) -> AwaitApproval:
@@ -66,6 +68,12 @@ class ApprovalGate:
         created = self._live.run.created
         replay = created.replay if created else None
         return replay is not None and replay.tools is not ReplayTools.LIVE
+
+    @property
+    def _is_live_replay(self) -> bool:
+        """It does for the second time what somebody approved of once."""
+        created = self._live.run.created
+        return created is not None and created.replay is not None and not self._begins_no_bodies
 
 
 def denied(decision: CallDecision) -> str:

@@ -127,6 +127,7 @@ def _creation(created: RunCreated, request: ReplayRequest) -> CreateRun:
         parameters={**created.parameters, **(request.parameters or {})},
         overrides=_over(created.overrides, request.overrides),
         replay=Replay(run_id=request.run_id, tools=request.tools),
+        decisions=created.decisions,
     )
 
 

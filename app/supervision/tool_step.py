@@ -78,11 +78,11 @@ class ToolStep:
         if refusal := self._spending.refusal_before_tool():
             self._fail(call, ToolFailure.REFUSED, f"{refusal.message}. {NOT_STARTED}")
             return None
-        if self._runs_no_bodies:
-            self._look_up(call)
-            return None
         if (denial := self.gate.denial_of(call)) is not None:
             self._fail(call, ToolFailure.DENIED, denial)
+            return None
+        if self._runs_no_bodies:
+            self._look_up(call)
             return None
         tool = self._find(call.name)
         if tool is None:

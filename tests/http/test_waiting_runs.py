@@ -16,6 +16,7 @@ from tests.http.approving import AGENTS, Desk, decide, gone_on, opened, settings
 from tests.http.client import Client
 from tests.http.interrupted import ClientOf
 from tests.http.interrupted import client_of as client_of
+from tests.store.proxy import Proxy
 from tests.supervision.crashing import close_orphan, die, successor
 
 EXPIRING = '[approvals]\nexpires_after = "300ms"\nexpiry_interval = "{every}"\n'
@@ -227,7 +228,7 @@ async def test_a_queued_run_waits_like_any_other(client: Client, desk: Desk) -> 
 async def test_a_run_below_another_does_not_ask(host_of: OpenHost, client_of: ClientOf, desk: Desk) -> None:
     """TOOL-2: its parent waits for it, so the model is told that nobody can be asked."""
     lead = (
-        '[[providers.script.models.lead.default]]\n'
+        "[[providers.script.models.lead.default]]\n"
         'tool_call = { name = "once", arguments = { message = "go" } }\n'
         '[[providers.script.models.lead.default]]\nlast_tool_result = "It came to: {result}"\n'
         '[agents.lead]\nprovider = "script"\nmodel = "lead"\nagents = ["once"]\n'
@@ -268,6 +269,48 @@ async def test_a_decided_run_that_is_interrupted_is_continued_with_its_decision(
     assert [one.call_id for one in only(seen, e.ToolAnswered)] == ["c1"]
     assert only(seen, e.RunCompleted) == [e.RunCompleted(answer="Done: looked")]
     assert desk.ran == {"refund": 1, "look": 2}
+
+
+@pytest.mark.parametrize(("tools", "failure"), [("recorded", None), ("none", "not_run"), ("live", "denied")])
+async def test_a_run_that_went_on_can_be_replayed(
+    client: Client, desk: Desk, tools: str, failure: str | None
+) -> None:
+    """What somebody approved of once is not done a second time; a replay bothers nobody."""
+    next_id = await opened(client, await waits(client))
+    await follow(client.host, next_id)
+    replay = await client.post(f"/tracon/api/runs/{next_id}/replay", {"tools": tools})
+    assert replay.status == 201, replay.body
+    seen = await follow(client.host, RunId(UUID(replay.body["id"])))
+    assert [one.failure for one in only(seen, e.ToolFailed)] == ([failure] if failure else [])
+    assert [one.output for one in only(seen, e.ToolAnswered)] == ([] if failure else ["refunded 7"])
+    assert kinds(seen)[-1] == "RunCompleted"
+    assert desk.ran == {"refund": 1}
+
+
+async def test_a_rejection_is_replayed_as_one(client: Client, desk: Desk) -> None:
+    next_id = await opened(client, await waits(client), "reject")
+    await follow(client.host, next_id)
+    replay = await client.post(f"/tracon/api/runs/{next_id}/replay")
+    seen = await follow(client.host, RunId(UUID(replay.body["id"])))
+    assert [one.failure for one in only(seen, e.ToolFailed)] == [e.ToolFailure.DENIED]
+
+
+async def test_a_decision_that_could_not_be_kept_is_said_again(
+    host_of: OpenHost, client_of: ClientOf, desk: Desk, proxy: Proxy
+) -> None:
+    """EVENT-8: 503 with Retry-After; nothing of it was acknowledged, and saying it again is harmless."""
+    client = await client_of(await host_of(settings(), tools=desk.tools(), dsn=proxy.dsn))
+    run_id = await waits(client)
+    await proxy.refuse()
+    away = await decide(client, run_id)
+    assert (away.status, away.body["code"]) == (503, "store_unavailable")
+    assert "Retry-After" in away.headers
+    await proxy.accept()
+    async with asyncio.timeout(20):
+        while (await decide(client, run_id)).status != 200:
+            await asyncio.sleep(0.05)
+    await follow(client.host, await opened(client, run_id))
+    assert desk.ran == {"refund": 1}
 
 
 async def _settled(client: Client, run_id: RunId) -> e.Recorded[e.Event]:
