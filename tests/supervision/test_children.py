@@ -255,3 +255,24 @@ async def test_agents_that_cannot_be_called_are_refused_at_the_start(host_of: Op
     tools = (helper,) if "tools" in reason else ()
     with pytest.raises(SettingsError, match=reason):
         await host_of(graph(REFUSED[reason]), tools=tools)
+
+
+async def test_the_whole_tree_of_a_host_that_is_gone_is_closed_by_who_finds_it(host_of: OpenHost) -> None:
+    """RECON-2, CONT-4: children have heartbeats of their own, and none of them is continued by itself."""
+    more = (
+        "[run_reconciliation]\nenabled = true\nheartbeat_interval = '200ms'\norphan_threshold = '1s'\n"
+        "scan_interval = '200ms'\n[run_continuation]\nenabled = true\n"
+    )
+    other = await host_of(more + DEEP)
+    async with AsyncExitStack() as stack:
+        host = await host_of(more + DEEP, within=stack)
+        top = await start(host, "top")
+        middle = await child_of(host, top)
+        leaf = await child_of(host, middle)
+        await follow(host, leaf, e.ModelCallStarted)
+    causes = []
+    for run_id in (top, middle, leaf):
+        seen = await follow(other, run_id, e.RunContinuationBlocked)
+        assert only(seen, e.RunFailed)[0].error_type == "orphaned"
+        causes += [one.cause.value for one in only(seen, e.RunContinuationBlocked)]
+    assert causes == ["no_session", "child_run", "child_run"]
