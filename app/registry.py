@@ -176,6 +176,7 @@ def _link_problems(
     if agent.compaction is not None:
         links = agent.compaction.summarizer.links
         yield from _within("compaction.summarizer", _binding_problems(links, providers))
+        yield from _too_late(agent, agent.compaction.threshold, providers)
     if agent.loop is not None:
         yield from _within("loop.judge", _binding_problems(agent.loop.judge.links, providers))
 
@@ -189,6 +190,18 @@ def _binding_problems(
             yield f"fallbacks.{place - 1}", f"names {link} again; a link has its retry, and no second one"
         for key, reason in _misnamed(link, providers):
             yield f"{prefix}{key}", reason
+
+
+def _too_late(
+    agent: AgentDefinition, threshold: int, providers: Mapping[str, ProviderSettings]
+) -> Iterator[tuple[str, str]]:
+    """Where a model's own limit would come first, nothing would ever be summarised."""
+    provider = providers.get(agent.provider)
+    known = provider.models.get(agent.model) if provider else None
+    window = known.context_window if known else None
+    if window is not None and threshold >= window:
+        reason = f"{threshold} tokens is no less than the {window} that {agent.links[0]} can read at all"
+        yield "compaction.threshold", reason
 
 
 def _within(key: str, problems: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

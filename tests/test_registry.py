@@ -99,6 +99,22 @@ def test_the_links_of_a_summarizer_and_a_judge_are_checked_like_the_agents_own()
     ]
 
 
+def summing_up_at(threshold: int, **model: int) -> Settings:
+    wanted = Compaction(summarizer=Binding(provider="p", model="m"), threshold=threshold)
+    agent = AgentDefinition(name="a", provider="p", model="m", compaction=wanted)
+    providers = {"p": {"type": "scripted", "models": {"m": model}}}
+    return msgspec.convert({"providers": providers, "agents": {"a": agent}}, Settings)
+
+
+def test_a_threshold_that_is_never_reached_is_refused() -> None:
+    """CHAIN-13: the model would refuse the call before anything is summarised."""
+    assert refusals(summing_up_at(8000, context_window=8000), AppDefinitions()) == [
+        "settings: agents.a.compaction.threshold: 8000 tokens is no less than the 8000 that p/m can read at all"
+    ]
+    for fitting in (summing_up_at(7999, context_window=8000), summing_up_at(8000)):
+        assert Catalog.build(fitting, AppDefinitions()).agent("a").compaction is not None
+
+
 def test_a_schema_that_no_answer_could_meet_is_refused() -> None:
     """CHAIN-9."""
     agent = AgentDefinition(name="a", provider="open", model="m", response_schema={"$ref": "urn:other"})
