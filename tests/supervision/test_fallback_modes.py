@@ -58,6 +58,67 @@ async def test_a_tool_that_completed_before_a_fallback_ran_once(
 
 
 @MODES
+async def test_the_same_arguments_in_another_spelling_are_the_same_call(
+    host_of: OpenHost, mode: FallbackMode
+) -> None:
+    """CHAIN-6: models write keys in any order, numbers in any form and letters as escapes."""
+    sent: list[tuple[str, int]] = []
+
+    @tool(effect="external")
+    def send(to: str, cents: float) -> str:
+        """Send money."""
+        sent.append((to, int(cents)))
+        return f"transfer {len(sent)}"
+
+    def call(arguments: str) -> str:
+        return f"{{ tool_call = {{ name = 'send', arguments = '{arguments}' }} }}"
+
+    sends = call('{"to": "José", "cents": 700}')
+    again = call('{"cents":7.0e2,"to":"Jos\\u00e9"}')
+    first = f"script = [{sends}, {DOWN}]"
+    second = f'script = [{again}]\ndefault = {{ last_tool_result = "It was {{result}}." }}'
+    host = await host_of(
+        chained(first, second, agent=f'tools = ["send"]\nfallback_mode = "{mode}"'), tools=(send,)
+    )
+    seen = await follow(host, await start(host, "a"))
+    assert sent == [("José", 700)]
+    assert [answered.output for answered in only(seen, e.ToolAnswered)] == ["transfer 1"]
+    assert only(seen, e.RunCompleted)[0].answer == "It was transfer 1."
+
+
+@MODES
+async def test_calls_that_ran_together_are_answered_one_by_one_in_whatever_order(
+    host_of: OpenHost, mode: FallbackMode
+) -> None:
+    """CHAIN-6: two equal calls were two, and a third one is no new wish but a repeated one."""
+    till = Till()
+
+    def calls(*cents: int) -> str:
+        listed = ", ".join(f'{{ name = "charge", arguments = {{ cents = {amount} }} }}' for amount in cents)
+        return f"{{ tool_calls = [{listed}] }}"
+
+    first = f"script = [{calls(700, 700, 50)}, {DOWN}]"
+    second = f'script = [{calls(50, 700, 700, 700)}]\ndefault = {{ text = "ok" }}'
+    host = await host_of(
+        chained(
+            first,
+            second,
+            agent=f'tools = ["charge"]\nfallback_mode = "{mode}"',
+            more="[tool_loop]\nallow_concurrent_tool_calls = true\n",
+        ),
+        tools=(till.as_tool(),),
+    )
+    seen = await follow(host, await start(host, "a"))
+    assert sorted(till.charged) == [50, 700, 700]
+    ran = {one.call_id: one.output for one in only(seen, e.ToolReturned)}
+    fifty, *sevens = (one.output for one in only(seen, e.ToolAnswered))
+    assert fifty == next(ran[one.call_id] for one in only(seen, e.ToolInvoking) if "50" in one.arguments)
+    assert [*sevens[:2]] == [ran[one.call_id] for one in only(seen, e.ToolInvoking) if "700" in one.arguments]
+    assert sevens[2] == sevens[1]
+    assert only(seen, e.RunCompleted)[0].answer == "ok"
+
+
+@MODES
 async def test_another_call_runs(host_of: OpenHost, mode: FallbackMode) -> None:
     """CHAIN-6: other arguments are another call."""
     till = Till()
