@@ -215,7 +215,9 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         orphans.on_orphaned.insert(0, recovery.consider)
         queued = QueuedRuns(run_service, workflows, recovery)
         worker = None if leasing is None else worker_of(leasing, queued, event_log, drain, settings, metrics)
-        idempotency, decisions = idempotency_of(settings, pool, event_log, runs, roster, duties, metrics)
+        idempotency, decisions = idempotency_of(
+            settings, pool, event_log, runs, roster, continuer, duties, metrics
+        )
         stack.push_async_callback(idempotency.close)
         schedules = Schedules(
             event_log, agents, quotas, partial(database_time, pool), grace_s=settings.schedules.grace

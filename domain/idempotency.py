@@ -175,6 +175,8 @@ class ChainState(Enum):
     ANSWERED = auto()
     NOTHING = auto()
     """The last one ended without an answer, and no other follows."""
+    DUE = auto()
+    """The doubt that held the last one up is resolved; nobody has said yet whether another follows."""
     UNCERTAIN = auto()
     """Nobody knows whether a call that must not be made twice had its effect: somebody has to find out."""
     WAITING = auto()
@@ -197,7 +199,10 @@ def state_of(chain: Sequence[Run], *, continues: bool, goes_past_people: bool = 
         return ChainState.NOTHING
     if continues and last.blocked is None:
         return ChainState.OPEN
-    return ChainState.UNCERTAIN if any(map(uncertain_calls, chain)) else ChainState.NOTHING
+    if any(map(uncertain_calls, chain)):
+        return ChainState.UNCERTAIN
+    held_up = last.blocked is not None and last.blocked.cause is e.ContinuationBlock.OUTCOME_UNKNOWN
+    return ChainState.DUE if held_up else ChainState.NOTHING
 
 
 def _of_waiting(run: Run) -> ChainState:

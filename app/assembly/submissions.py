@@ -19,6 +19,7 @@ from app.metrics import Metrics
 from app.quotas.quotas import Quotas
 from app.settings.whole import Settings
 from app.store.event_log import EventLog
+from app.supervision.continuer import Continuer
 from app.supervision.drain import Drain
 from app.supervision.duties import Duties, Duty
 from app.supervision.roster import Roster
@@ -65,6 +66,7 @@ def idempotency_of(
     event_log: EventLog,
     runs: Runs,
     roster: Roster,
+    continuer: Continuer,
     duties: Duties,
     metrics: Metrics,
 ) -> tuple[Idempotency, Decisions]:
@@ -75,7 +77,11 @@ def idempotency_of(
 
     keys = Keys(event_log, settings.store.outage_patience)
     settling = Settling(
-        keys, runs, forms(settings.server.prefix), continues=settings.run_continuation.enabled
+        keys,
+        runs,
+        forms(settings.server.prefix),
+        continues=settings.run_continuation.enabled,
+        consider=continuer.consider,
     )
     if settings.idempotency.enabled:
         sweeper = Sweeper(pool, settling)

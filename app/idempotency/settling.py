@@ -1,6 +1,7 @@
 """Bringing a key up to what its runs have come to: completed, released, or still in progress (IDEM-5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from app.idempotency.answer import Answer, Form
@@ -8,6 +9,7 @@ from app.idempotency.chains import Chain, chain_from
 from app.idempotency.keys import Keys
 from app.store.event_log import VersionConflict
 from app.supervision.runs import Runs
+from domain.errors import Unavailable
 from domain.events import IdempotencyKeyReserved, Recorded, RunEvent
 from domain.idempotency import ChainState, Complete, Key, KeyCommand, Release, state_of
 from domain.ids import RunId
@@ -39,11 +41,21 @@ class Settled:
 class Settling:
     """Any host may do it, at any time and together with others: the first to append has settled it."""
 
-    def __init__(self, keys: Keys, runs: Runs, forms: Mapping[str, Form], *, continues: bool) -> None:
+    def __init__(
+        self,
+        keys: Keys,
+        runs: Runs,
+        forms: Mapping[str, Form],
+        *,
+        continues: bool,
+        consider: Callable[[RunId], Awaitable[None]],
+    ) -> None:
+        """`consider` has an interrupted run continued, if nothing stands against that."""
         self._keys = keys
         self._runs = runs
         self._forms = forms
         self._continues = continues
+        self._consider = consider
 
     async def settle(self, tenant: str, name: str, *, of: RunId | None = None) -> Settled:
         """`of`: only if it is still this run's submission that has the key. Raise StoreUnavailable."""
@@ -57,7 +69,10 @@ class Settling:
                 return Settled(key=key)  # a form that only a newer build knows is for a newer build to make
             chain = await self._chain(form, reserved.run_id)
             state = self._state(form, chain)
-            if state in (ChainState.OPEN, ChainState.UNCERTAIN):
+            if state is ChainState.DUE:
+                with suppress(Unavailable):  # whoever comes next tries again
+                    await self._consider(chain.runs[-1].id)
+            if state in (ChainState.OPEN, ChainState.UNCERTAIN, ChainState.DUE):
                 return Settled(key=key)
             made = _made(form, chain)
             if state is ChainState.WAITING:

@@ -172,6 +172,8 @@ def test_the_same_key_of_two_tenants_is_two() -> None:
 FAILED = e.RunFailed(error="no", error_type="tool_failed", error_class=ErrorClass.INTERNAL)
 ORPHANED = e.RunFailed(error="gone", error_type="orphaned", error_class=ErrorClass.INFRASTRUCTURE)
 BLOCKED = e.RunContinuationBlocked(cause=e.ContinuationBlock.NO_SESSION, reason="r", remedy="m")
+DOUBTED = msgspec.structs.replace(BLOCKED, cause=e.ContinuationBlock.OUTCOME_UNKNOWN)
+FOUND_OUT = e.ToolResolved(call_id="c1", tool="refund", output="done")
 CALL = facts.call("c1", "refund")
 EXTERNAL = msgspec.structs.replace(facts.invoking(CALL), effect=e.ToolEffect.EXTERNAL)
 UNSURE = (*facts.OPENED, *facts.asked_for(CALL), EXTERNAL)
@@ -194,11 +196,9 @@ def run(*events: e.RunEvent) -> Run:
         ((*facts.OPENED, ORPHANED, e.RunContinued(by=LATER_RUN)), False, ChainState.OPEN),
         ((*UNSURE, ORPHANED, BLOCKED), True, ChainState.UNCERTAIN),
         ((*UNSURE, ORPHANED), False, ChainState.UNCERTAIN),
-        (
-            (*UNSURE, ORPHANED, BLOCKED, e.ToolResolved(call_id="c1", tool="refund", output="done")),
-            True,
-            ChainState.NOTHING,
-        ),
+        ((*UNSURE, ORPHANED, BLOCKED, FOUND_OUT), True, ChainState.NOTHING),
+        ((*UNSURE, ORPHANED, DOUBTED, FOUND_OUT), True, ChainState.DUE),
+        ((*UNSURE, ORPHANED, DOUBTED, FOUND_OUT, BLOCKED), True, ChainState.NOTHING),
     ],
 )
 def test_a_key_follows_what_its_runs_come_to(

@@ -169,12 +169,44 @@ async def test_an_operator_who_knows_what_came_of_it_says_so(hosts: Hosts) -> No
     assert (entry["state"], entry["status"], entry["by_operator"]) == ("completed", 201, True)
 
 
-async def orphan_in_doubt(host: Client, key: str = "k") -> RunId:
+async def test_a_key_whose_doubt_was_resolved_waits_for_the_run_that_goes_on(hosts: Hosts) -> None:
+    """IDEM-5: whoever resolved it had not gone on with it yet, or died: a free key would run it twice."""
+    host = await hosts.open(**CONTINUES)
+    first = await orphan_in_doubt(host, session_id="s")
+    await append(host, first, DOUBTED, FOUND_OUT)
+    assert (await keyed(host, agent="gated")).status == 409
+    [by] = [
+        one.event.by
+        for one in await host.host.services.log.read_stream(run_stream(first))
+        if isinstance(one.event, e.RunContinued)
+    ]
+    hosts.gate.let_go.set()
+    await ended(host, by)
+    answer = await keyed(host, agent="gated")
+    assert (answer.status, answer.replayed, answer.json["id"]) == (200, True, str(by))
+    assert len(await runs_of(host)) == 2
+
+
+async def test_and_is_free_where_something_else_stands_against_going_on(hosts: Hosts) -> None:
+    """IDEM-5, CONT-4"""
+    host = await hosts.open(**CONTINUES)
+    await append(host, await orphan_in_doubt(host), DOUBTED, FOUND_OUT)
+    assert (await keyed(host, agent="gated")).status == 409
+    hosts.gate.let_go.set()
+    answer = await keyed(host, agent="gated")
+    assert (answer.status, answer.replayed) == (200, False)
+
+
+DOUBTED = e.RunContinuationBlocked(cause=e.ContinuationBlock.OUTCOME_UNKNOWN, reason="r", remedy="m")
+FOUND_OUT = e.ToolResolved(call_id="c1", tool="gate", output="done")
+
+
+async def orphan_in_doubt(host: Client, key: str = "k", session_id: str | None = None) -> RunId:
     """Recorded by a host that died while an external call was under way."""
     run_id, call, path = new_run_id(), facts.call("c1", "gate"), path_to("gated")
     definition = host.host.services.catalog.agent("gated")
     events: tuple[e.Event, ...] = (
-        msgspec.structs.replace(facts.CREATED, tenant=DEFAULT_TENANT, agent="gated"),
+        msgspec.structs.replace(facts.CREATED, tenant=DEFAULT_TENANT, agent="gated", session_id=session_id),
         e.RunStarted(host="gone", definition=definition),
         *facts.asked_for(call),
         msgspec.structs.replace(facts.invoking(call), effect=e.ToolEffect.EXTERNAL),

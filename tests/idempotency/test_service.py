@@ -55,7 +55,11 @@ class Desk:
         self.host = host
         self.keys = Keys(host.services.log, patience_s=1.0)
         self.settling = Settling(
-            self.keys, Runs(host.services.log), {form.name: form for form in forms}, continues=False
+            self.keys,
+            Runs(host.services.log),
+            {form.name: form for form in forms},
+            continues=False,
+            consider=host.continuer.consider,
         )
         self.service = Idempotency(
             IdempotencySettings(),
