@@ -109,7 +109,8 @@ def summing_up_at(threshold: int, **model: int) -> Settings:
 def test_a_threshold_that_is_never_reached_is_refused() -> None:
     """CHAIN-13: the model would refuse the call before anything is summarised."""
     assert refusals(summing_up_at(8000, context_window=8000), AppDefinitions()) == [
-        "settings: agents.a.compaction.threshold: 8000 tokens is no less than the 8000 that p/m can read at all"
+        "settings: agents.a.compaction.threshold: 8000 tokens is no less than the 8000"
+        " that p/m can read at all"
     ]
     for fitting in (summing_up_at(7999, context_window=8000), summing_up_at(8000)):
         assert Catalog.build(fitting, AppDefinitions()).agent("a").compaction is not None
