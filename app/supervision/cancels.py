@@ -90,6 +90,11 @@ class Cancels:
         await self._leave(run_id, self._host, reason)
         self._metrics.cancels.labels("here").inc()
 
+    async def take_back(self, run_id: RunId) -> None:
+        """The word that was left was too late, and nobody is to go by it. Raise StoreUnavailable."""
+        with translated():
+            await self._pool.execute(sql("take_cancel_back"), run_id)
+
     async def left_for(self, run_ids: Sequence[RunId]) -> dict[RunId, str]:
         """Those of the runs that somebody has asked to stop, each with the reason. Raise StoreUnavailable."""
         with translated():

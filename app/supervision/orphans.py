@@ -1,7 +1,7 @@
 """Closing a run whose host is gone."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import cast
 
 import msgspec
@@ -14,7 +14,7 @@ from domain.codec import UnknownTopic, UnreadableEvent
 from domain.commands import CloseAbandoned
 from domain.continuation import ORPHANED
 from domain.errors import Unavailable
-from domain.events import Recorded, RunCreated, RunEnd, RunEvent, RunFailed, RunStarted
+from domain.events import Recorded, RunCancelled, RunCreated, RunEnd, RunEvent, RunFailed, RunStarted
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId, run_stream
 from domain.run import fold
@@ -76,12 +76,21 @@ class Orphans:
 
         Ask after a run was claimed: no word is left for it from then on.
         """
-        roots = {run_id: _root_of(history) or run_id for run_id, history in histories.items()}
-        left = await self._cancels.left_for([*roots, *roots.values()])
+        roots = {run_id: root for run_id, history in histories.items() if (root := _root_of(history))}
+        left = await self._cancels.left_for([*histories, *roots.values()])
+        left = {**await self._cancelled_with(set(roots.values()) - left.keys()), **left}
+        asked = {run_id: left[root] for run_id, root in roots.items() if root in left}
+        return {**asked, **{run_id: left[run_id] for run_id in histories if run_id in left}}
+
+    async def _cancelled_with(self, roots: Collection[RunId]) -> dict[RunId, str]:
+        """Of these runs those that were cancelled. Nobody has to leave word for them any more."""
+        if not roots:
+            return {}
         return {
-            run_id: left.get(run_id, left.get(root, ""))
-            for run_id, root in roots.items()
-            if run_id in left or root in left
+            root: one.event.reason
+            for root, history in (await self.histories(sorted(roots))).items()
+            for one in history
+            if isinstance(one.event, RunCancelled)
         }
 
     async def close(self, orphan: Orphan, history: History, asked: str | None = None) -> bool:

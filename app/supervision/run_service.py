@@ -174,6 +174,7 @@ class RunService:
         await self._cancels.send(run_id, host_of(history), reason)
         run = await self._runs.load(run_id)
         if run.status.ended and run.status is not RunStatus.CANCELLED:
+            await self._cancels.take_back(run_id)
             raise RunAlreadyEnded(run_id, run.status)  # before its owner could have heard of this
 
     async def _withdrawn(self, run: Run, by: str | None, reason: str) -> bool:

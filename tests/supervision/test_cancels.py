@@ -3,20 +3,23 @@
 import asyncio
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
 import pytest
 
 from app.main import Host
-from app.supervision.cancels import CHANNEL
+from app.supervision.cancels import CHANNEL, Cancels
 from app.supervision.run_service import OwnerGone, RunNotHere
 from app.supervision.sql import sql
+from app.supervision.supervisor import CRASHED
 from domain import events as e
 from domain.ids import DEFAULT_TENANT, RunId
 from domain.refusals import RunAlreadyEnded
 from tests.hosts import OpenHost, follow, only, scripted, start
 from tests.jobs.working import Gate
+from tests.store.proxy import proxied
 
 AGENTS = """
 [agents.a]
@@ -171,6 +174,47 @@ async def test_word_that_comes_while_a_run_is_being_closed_is_not_accepted(
     with pytest.raises(OwnerGone):
         await asked.services.runs.cancel(DEFAULT_TENANT, run_id)
     assert await pool.fetchval("SELECT count(*) FROM cancel_requests") == 0
+
+
+async def test_word_that_came_after_the_end_is_taken_back(
+    host_of: OpenHost, pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CANCEL-1: it was not accepted, so nobody goes by it later."""
+    owner, asked = [await host_of(STALLS) for _ in range(2)]
+    run_id = await live_run(owner)
+    await owner.roster.stop()
+    leave = Cancels.send
+
+    async def too_late(self: Cancels, run_id: RunId, to: str, reason: str) -> None:
+        await asked.services.runs.close(run_id, CRASHED)
+        await leave(self, run_id, to, reason)
+
+    monkeypatch.setattr(Cancels, "send", too_late)
+    with pytest.raises(RunAlreadyEnded):
+        await asked.services.runs.cancel(DEFAULT_TENANT, run_id)
+    assert await pool.fetchval("SELECT count(*) FROM cancel_requests") == 0
+
+
+async def test_a_cancel_during_an_outage_of_the_owner_ends_its_run_as_cancelled(
+    host_of: OpenHost, database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """CANCEL-1, EVENT-8: the owner cannot hear of it, and closes the run when its store is back."""
+    gate = Gate()
+    async with proxied(tmp_path, database) as proxy:
+        impatient = STALLS + GATED + '[store]\noutage_patience = "100ms"\n'
+        owner = await host_of(impatient, tools=(gate.tool,), dsn=proxy.dsn)
+        asked = await host_of(STALLS)
+        run_id = await start(owner, "gated")
+        await gate.reached.wait()
+        await proxy.refuse()
+        await asked.services.runs.cancel(DEFAULT_TENANT, run_id, "not needed")
+        gate.let_go.set()
+        async with asyncio.timeout(20):
+            while "run.store_lost" not in [record.message for record in caplog.records]:
+                await asyncio.sleep(0.01)
+        await proxy.accept()
+        [cancelled] = only(await follow(asked, run_id), e.RunCancelled)
+    assert cancelled.reason == "not needed"
 
 
 async def test_a_claim_and_a_word_take_turns(pool: asyncpg.Pool) -> None:

@@ -231,8 +231,20 @@ class TestCancelled:
         """CANCEL-3"""
         root = RunId(uuid4())
         created = msgspec.structs.replace(CREATED, root_run_id=root, parent_run_id=root, depth=1)
-        [child] = await left_behind(log, pool, (created, OPENED[1]))
+        first, second = await left_behind(log, pool, (created, OPENED[1]), (created, OPENED[1]))
         await leave_word(pool, root)
+        await Judge(pool, log, RunReconciliationSettings(enabled=True, max_runs_per_scan=1)).scan()
+        for child in (first, second):
+            assert await last_of(log, child) == e.RunCancelled(reason="enough")
+
+    async def test_a_child_whose_root_was_cancelled_long_ago_is_cancelled_with_it(
+        self, log: EventLog, pool: asyncpg.Pool
+    ) -> None:
+        """CANCEL-3: no word is left for a run that has ended."""
+        root = RunId(uuid4())
+        await append(log, root, *OPENED, e.RunCancelled(reason="enough"))
+        created = msgspec.structs.replace(CREATED, root_run_id=root, parent_run_id=root, depth=1)
+        [child] = await left_behind(log, pool, (created, OPENED[1]))
         await Judge(pool, log).scan()
         assert await last_of(log, child) == e.RunCancelled(reason="enough")
 
