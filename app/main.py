@@ -176,7 +176,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         orphans = Orphans(event_log, cancels, metrics)
         duties = duties_of(settings, pool, orphans, cancels, presence, host_id, metrics)
         agents = AgentLookup(catalog, event_log)
-        children = Children(bench, catalog, roster, supervisor, runs)
+        children = Children(bench, agents, roster, supervisor, runs)
         turns = session_turns_of(settings, pool, event_log, supervisor)
         opener = Opener(bench, roster, supervisor, turns, children)
         continuer = Continuer(

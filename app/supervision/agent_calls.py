@@ -2,7 +2,7 @@
 
 from time import monotonic
 
-from app.registry import AgentNotFound
+from app.registry import AgentNotFound, UnusableAgent
 from app.supervision.agent_tools import AgentTool
 from app.supervision.child_runs import ChildFinished, ChildOutcome, ChildRefused, RunsChildren
 from app.supervision.live_run import LiveRun
@@ -40,7 +40,7 @@ class AgentCalls:
             raise ToolFinished(_read(tool, finished.outcome, began)) from finished
         except (InvalidArguments, BadParameter) as error:
             return ToolError(failure=ToolFailure.INVALID_ARGUMENTS, text=str(error))
-        except AgentNotFound as error:
+        except (AgentNotFound, UnusableAgent) as error:
             return ToolError(failure=ToolFailure.UNKNOWN_TOOL, text=f"{error}.")
         except ChildRefused as refused:
             return ToolError(failure=ToolFailure.REFUSED, text=f"{refused}. The agent did not start.")

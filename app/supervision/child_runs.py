@@ -57,7 +57,7 @@ class RunsChildren(Protocol):
     async def run(self, parent: LiveRun, ask: ChildAsk) -> ChildOutcome:
         """Open the child on this host and wait for its end. Never raises for the child's own failure.
 
-        Raise ChildRefused, AgentNotFound or BadParameter; then there is no child. Cancelled, it ends the
-        child first (CANCEL-3): ChildFinished if that had its answer already, else a bare CancelledError.
+        Raise ChildRefused, AgentNotFound, UnusableAgent or BadParameter; then there is no child. Cancelled,
+        it ends the child first (CANCEL-3): ChildFinished if that had its answer, else a bare CancelledError.
         """
         ...

@@ -6,14 +6,14 @@ from contextlib import suppress
 from functools import partial
 
 from app.db.errors import StoreUnavailable
+from app.definitions.lookup import AgentLookup
 from app.identity import new_run_id
-from app.registry import Catalog
 from app.store.change import Change
 from app.supervision.child_runs import ChildAsk as ChildAsk
 from app.supervision.child_runs import ChildFinished as ChildFinished
 from app.supervision.child_runs import ChildOutcome as ChildOutcome
 from app.supervision.child_runs import ChildRefused as ChildRefused
-from app.supervision.defining import defined
+from app.supervision.defining import looked_up
 from app.supervision.lineage import left_by
 from app.supervision.live_run import LiveRun
 from app.supervision.pens import pen_of
@@ -22,6 +22,7 @@ from app.supervision.run_actor import Cancel, RunActor
 from app.supervision.runs import Runs
 from app.supervision.supervisor import Supervisor
 from app.supervision.workbench import Workbench
+from domain.agent import AgentDefinition
 from domain.commands import CreateRun, NoteChild, NoteContinued, StartRun
 from domain.decide import decide
 from domain.errors import Conflict
@@ -40,10 +41,10 @@ class Children:
     """
 
     def __init__(
-        self, bench: Workbench, catalog: Catalog, roster: Roster, supervisor: Supervisor, runs: Runs
+        self, bench: Workbench, agents: AgentLookup, roster: Roster, supervisor: Supervisor, runs: Runs
     ) -> None:
         self._bench = bench
-        self._catalog = catalog
+        self._agents = agents
         self._roster = roster
         self._supervisor = supervisor
         self._runs = runs
@@ -51,7 +52,8 @@ class Children:
     async def run(self, parent: LiveRun, ask: ChildAsk) -> ChildOutcome:
         """See `RunsChildren`."""
         root, ledger = await left_by(self._runs, ask.in_place_of) if ask.in_place_of else (None, Ledger())
-        child, actor = self._open(parent, ask, root, ledger)
+        create = _creation(parent.run, ask, root)
+        child, actor = self._open(parent, ask, create, await looked_up(self._agents, create), ledger)
         if ask.in_place_of is not None:
             await self._note(ask.in_place_of, child.id)
         task = self._roster.start(actor)
@@ -68,11 +70,14 @@ class Children:
         return _outcome_of(await self._runs.load(child.id))
 
     def _open(
-        self, parent: LiveRun, ask: ChildAsk, chain_root: RunId | None, ledger: Ledger
+        self,
+        parent: LiveRun,
+        ask: ChildAsk,
+        create: CreateRun,
+        definition: AgentDefinition,
+        ledger: Ledger,
     ) -> tuple[LiveRun, RunActor]:
         """The child is recorded in one append with its parent's word of it, so that none is ever lost."""
-        create = _creation(parent.run, ask, chain_root)
-        definition = defined(self._catalog, create)
         if refusal := self._bench.trees.tree_of(parent.run).start_child(create.depth):
             raise ChildRefused(refusal)
         nothing = Run(id=new_run_id())

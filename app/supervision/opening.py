@@ -9,7 +9,6 @@ import msgspec
 from app.db.errors import StoreUnavailable
 from app.store.event_log import Change, VersionConflict
 from app.supervision.child_runs import RunsChildren
-from app.supervision.defining import defined as defined
 from app.supervision.live_run import LiveRun
 from app.supervision.pens import pen_of
 from app.supervision.roster import Roster

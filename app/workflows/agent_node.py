@@ -4,7 +4,7 @@ from time import monotonic
 
 import msgspec
 
-from app.registry import AgentNotFound
+from app.registry import AgentNotFound, UnusableAgent
 from app.supervision.child_runs import ChildAsk, ChildFinished, ChildOutcome, ChildRefused
 from app.supervision.live_run import LiveRun
 from app.workflows.bench import WorkflowBench
@@ -35,7 +35,7 @@ class AgentNodes:
             raise
         except ChildRefused as refused:
             self._fail(node, refused.error, began, "refused")
-        except (AgentNotFound, BadParameter) as error:
+        except (AgentNotFound, UnusableAgent, BadParameter) as error:
             told = RunError(message=str(error), type=error.code, error_class=ErrorClass.INVALID)
             self._fail(node, told, began)
         else:
