@@ -29,7 +29,7 @@ from domain.messages import AssistantMessage, Usage
 from domain.pricing import cost_of
 
 _COMPANY_S = 0.01
-"""That a call has begun may wait so long for what comes of it: a fast answer then costs one append less."""
+"""That a call has begun, and what it replied, may wait so long for what follows. It saves appends."""
 _REFUSED = Verdict(failure_class=FailureClass.UNAVAILABLE)
 
 
@@ -137,7 +137,8 @@ class ModelStep:
                 cost=Decimal(0) if self._cached else cost_of(reply.usage, self._bench.prices.get(link)),
                 currency=self._bench.currency,
                 cached=self._cached,
-            )
+            ),
+            within_s=_COMPANY_S,  # what follows from it, the run's end or a tool call, goes down with it
         )
         self._chain.answered(streamed=self._live.streaming and bool(message.content))
         if self._cached:
