@@ -201,6 +201,8 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         workflows, recovery = workflows_of(
             settings,
             workflow_catalog,
+            agents,
+            pool,
             bench,
             children,
             roster,

@@ -9,7 +9,7 @@ from app.functions.function import WorkflowFunction
 from app.registry import AgentNotFound, Catalog
 from app.settings.errors import Problem, SettingsError
 from app.settings.whole import Settings
-from domain.errors import NotFound, Rejected
+from domain.errors import Rejected
 from domain.parameters import BadParameter, instantiate
 from domain.workflow_definition import Flaw, WorkflowDefinition, WorkflowNode, flaws_in, placed_nodes
 
@@ -17,23 +17,14 @@ _SETTINGS = "settings"
 _SECTION = "workflow_definitions"
 
 
-class WorkflowNotFound(NotFound):
-    """No workflow has this name. Run one of those that are listed."""
-
-    code = "workflow_not_found"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no workflow {name!r}")
-
-
 class UnusableWorkflow(Rejected):
-    """Something in the definition is wrong, or names what this host does not have. `flaws` have the keys."""
+    """Something in the definition is wrong, or names what this host lacks. `problems` say what, by key."""
 
-    code = "unusable_workflow"
+    code = "invalid_definition"
 
-    def __init__(self, name: str, flaws: Iterable[Flaw]) -> None:
-        self.flaws = tuple(flaws)
-        told = "; ".join(f"{key}: {reason}" for key, reason in self.flaws)
+    def __init__(self, name: str, problems: Iterable[Flaw]) -> None:
+        self.problems = tuple(problems)
+        told = "; ".join(f"{key}: {reason}" for key, reason in self.problems)
         super().__init__(f"workflow {name}: {told}")
 
 

@@ -1,6 +1,6 @@
 """An agent that is defined over HTTP: its version is how often it was defined or removed."""
 
-from typing import assert_never
+from typing import Protocol, assert_never
 
 import msgspec
 
@@ -36,13 +36,23 @@ class AgentVersion(msgspec.Struct, frozen=True, kw_only=True):
     definition: AgentDefinition | None = None
 
 
+class Versioned(Protocol):
+    """Something that is at a version, and may have a definition there."""
+
+    @property
+    def version(self) -> Version: ...
+
+    @property
+    def definition(self) -> object | None: ...
+
+
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller has seen. `version`: just that one; `exists`: some definition, or none."""
 
     version: int | None = None
     exists: bool | None = None
 
-    def is_met_by(self, now: AgentVersion) -> bool:
+    def is_met_by(self, now: Versioned) -> bool:
         if self.version is not None and self.version != now.version:
             return False
         return self.exists is None or self.exists is (now.definition is not None)

@@ -73,6 +73,9 @@ from domain.waiting import RunAwaitingInput as RunAwaitingInput
 from domain.waiting import RunWaitEnded as RunWaitEnded
 from domain.waiting import RunWaits as RunWaits
 from domain.waiting import WaitOver as WaitOver
+from domain.workflow_definition_events import WorkflowDefined as WorkflowDefined
+from domain.workflow_definition_events import WorkflowDefinitionEvent as WorkflowDefinitionEvent
+from domain.workflow_definition_events import WorkflowRemoved as WorkflowRemoved
 from domain.workflow_events import InputAnswered as InputAnswered
 from domain.workflow_events import WorkflowEvent as WorkflowEvent
 
@@ -127,5 +130,12 @@ ScheduleEvent = (
 BatchEvent = BatchCreated
 IdempotencyEvent = IdempotencyKeyReserved | IdempotencyKeyCompleted | IdempotencyKeyReleased
 AnyEvent = (
-    AgentEvent | ApprovalEvent | RunEvent | SessionEvent | ScheduleEvent | BatchEvent | IdempotencyEvent
+    AgentEvent
+    | WorkflowDefinitionEvent
+    | ApprovalEvent
+    | RunEvent
+    | SessionEvent
+    | ScheduleEvent
+    | BatchEvent
+    | IdempotencyEvent
 )

@@ -15,6 +15,7 @@ _SCHEDULES = UUID("0b7c1c52-3f0e-5c7d-8d37-54b1b1d86a02")
 _IDEMPOTENCY_KEYS = UUID("8f4b1e0a-2c57-5d3b-9a64-3be0c1f7d925")
 _APPROVALS = UUID("a1c9f7d2-6b0e-5f43-8d5a-2e7b9c4f1a66")
 _AGENTS = UUID("3e6d0c7b-58f1-5a2c-b7e4-91d2f8a05c3e")
+_WORKFLOWS = UUID("7a0e94d2-1c3b-5f86-a2d7-60b4c9e85f17")
 _DELIVERIES = UUID("c6a2f0de-9a41-5e0f-b2c8-7d1c9a3e5f43")
 
 
@@ -41,6 +42,11 @@ def schedule_stream(tenant: str, name: str) -> StreamId:
 def approval_stream(run_id: RunId) -> StreamId:
     """What a run that waits asked for. A run waits once, so its id is the approval's too."""
     return StreamId(uuid5(_APPROVALS, str(run_id)))
+
+
+def workflow_stream(tenant: str, name: str) -> StreamId:
+    """A workflow that is defined over HTTP is its tenant's own."""
+    return StreamId(uuid5(_WORKFLOWS, f"{len(tenant)}:{tenant}{name}"))
 
 
 def agent_stream(tenant: str, name: str) -> StreamId:

@@ -383,6 +383,15 @@ CREATE TABLE public.tool_calls (
     resolved boolean DEFAULT false NOT NULL
 );
 
+CREATE TABLE public.workflow_definitions (
+    tenant_id text NOT NULL,
+    name text NOT NULL,
+    version bigint NOT NULL,
+    definition text,
+    changed_at timestamp with time zone NOT NULL,
+    changed_by text
+);
+
 ALTER TABLE ONLY public.stored_events ALTER COLUMN notification_id SET DEFAULT nextval('public.stored_events_notification_id_seq'::regclass);
 
 ALTER TABLE ONLY public.agent_definitions
@@ -450,6 +459,9 @@ ALTER TABLE ONLY public.stored_events
 
 ALTER TABLE ONLY public.tool_calls
     ADD CONSTRAINT tool_calls_one_row PRIMARY KEY (run_id, ordinal);
+
+ALTER TABLE ONLY public.workflow_definitions
+    ADD CONSTRAINT workflow_definitions_one_row PRIMARY KEY (tenant_id, name);
 
 CREATE INDEX api_keys_newest ON public.api_keys USING btree (tenant_id, created_at DESC, key_id DESC);
 

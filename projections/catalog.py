@@ -13,6 +13,7 @@ from projections.runs import Runs
 from projections.schedules import Schedules
 from projections.statistics import Statistics
 from projections.tools import Tools
+from projections.workflows import Workflows
 
 PROJECTIONS: tuple[Projection, ...] = (
     Runs(),
@@ -23,6 +24,7 @@ PROJECTIONS: tuple[Projection, ...] = (
     Idempotency(),
     Approvals(),
     Agents(),
+    Workflows(),
 )
 
 PACES: Mapping[str, Pace] = {Jobs.name: Pace(breath_s=0.01, gather_s=0.0)}

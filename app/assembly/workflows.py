@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+import asyncpg
+
+from app.definitions.lookup import AgentLookup
 from app.functions.runner import FunctionRunner
 from app.metrics import Metrics
 from app.quotas.quotas import Quotas
@@ -25,6 +28,8 @@ from domain.ids import RunId
 def workflows_of(
     settings: Settings,
     catalog: WorkflowCatalog,
+    agents: AgentLookup,
+    pool: asyncpg.Pool,
     bench: Workbench,
     children: RunsChildren,
     roster: Roster,
@@ -45,6 +50,7 @@ def workflows_of(
         settings=settings.workflows,
     )
     opener = WorkflowOpener(workflow_bench, roster, refuse)
-    service = WorkflowService(WorkflowDefinitions(catalog), opener, runs, drain, quotas, settings.workflows)
+    definitions = WorkflowDefinitions(catalog, agents, bench.log, pool)
+    service = WorkflowService(definitions, opener, runs, drain, quotas, settings.workflows)
     recovery = WorkflowRecovery(bench.log, runs, opener, cancels, settings.workflows, metrics)
     return service, recovery

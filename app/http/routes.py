@@ -61,6 +61,13 @@ from app.http.schedules import (
 from app.http.stats import get_stats
 from app.http.triggers import deliver
 from app.http.workflow_bodies import GraphQuery, RespondBody, ResumeBody, RunWorkflowBody
+from app.http.workflow_definitions import (
+    WorkflowBody,
+    WorkflowVersionsPage,
+    define_workflow,
+    list_workflow_versions,
+    remove_workflow,
+)
 from app.http.workflows import (
     CheckpointList,
     RequestList,
@@ -92,6 +99,7 @@ from projections.read.tools import ToolCallPage
 from projections.read.tree import RunTree
 from projections.run_record import RunRecord
 from projections.schedule_record import ScheduleRecord
+from projections.workflow_record import WorkflowVersionRecord
 
 READ, RUN, OPERATE, ADMIN = Scope.READ, Scope.RUN, Scope.OPERATE, Scope.ADMIN
 SIGNED = None
@@ -120,6 +128,13 @@ ROUTES: tuple[Route, ...] = (
     get("/api/workflows", list_workflows, "The workflows that can be run", WorkflowList, scope=READ,
         errors=(503,)),
     get("/api/workflows/{name}", get_workflow, "One workflow", WorkflowView, scope=READ, errors=(404, 503)),
+    put("/api/workflows/{name}", define_workflow, "Define a workflow of the tenant's own, or define it anew",
+        WorkflowVersionRecord, scope=OPERATE, body=WorkflowBody, conditional=True, creates=True,
+        errors=(409, 412, 413, 415, 503)),
+    delete("/api/workflows/{name}", remove_workflow, "Remove it; its runs go on and its versions stay",
+           WorkflowVersionRecord, scope=OPERATE, conditional=True, errors=(404, 409, 412, 503)),
+    get("/api/workflows/{name}/versions", list_workflow_versions, "A workflow's versions, newest first",
+        WorkflowVersionsPage, scope=READ, query=ListQuery, errors=(404, 409, 503)),
     get("/api/workflows/{name}/graph", get_graph, "A workflow as a graph, as JSON or as Mermaid text",
         WorkflowGraph, scope=READ, query=GraphQuery, errors=(404, 406, 503)),
     get("/api/workflows/runs/{id}/checkpoints", list_checkpoints, "Where a run can be resumed from",

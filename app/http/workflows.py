@@ -15,6 +15,7 @@ from app.http.idempotency import is_keyed, once
 from app.http.in_flight import IN_FLIGHT
 from app.http.negotiation import EVENT_STREAM, JSON, choose
 from app.http.outcomes import end_of, respond
+from app.http.preconditions import etag_of
 from app.http.queued import accepted, prefers_async, queued
 from app.http.replies import reply
 from app.http.services import services_of, tenant_of
@@ -70,8 +71,10 @@ async def list_workflows(request: web.Request) -> web.Response:
 
 
 async def get_workflow(request: web.Request) -> web.Response:
+    """With the ETag of its version, where it is the tenant's own."""
     query_of(request, NoQuery)
-    return reply(view_of(await _found(request)))
+    found = await _found(request)
+    return reply(view_of(found), headers={"ETag": etag_of(found.version)} if found.version else None)
 
 
 async def get_graph(request: web.Request) -> web.Response:

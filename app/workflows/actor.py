@@ -5,6 +5,7 @@ from contextlib import aclosing
 from typing import assert_never
 
 from app.store.errors import Fenced
+from app.store.patience import patiently
 from app.supervision.actor import Actor, Interrupted
 from app.supervision.ending import end_run
 from app.supervision.live_run import LiveRun
@@ -95,7 +96,7 @@ class WorkflowActor(Actor[Cancel | PenLost]):
         self._live.may_take(timeout_s)
         if self._deadline is not None:
             self._deadline.reschedule(asyncio.get_running_loop().time() + timeout_s)
-        return await self._spending.begin()
+        return await patiently(self._spending.begin, self._bench.host.store.outage_patience)
 
     async def _wait_for_slot(self) -> None:
         """Raise Fenced if the run was ended elsewhere meanwhile."""

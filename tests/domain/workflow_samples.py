@@ -10,6 +10,7 @@ from domain.workflow_definition import (
     WorkflowNode,
     WorkflowStage,
 )
+from domain.workflow_definition_events import WorkflowDefined, WorkflowRemoved
 from domain.workflow_events import (
     InputAnswered,
     InputRequested,
@@ -71,5 +72,7 @@ WORKFLOW_SAMPLES: dict[str, Event] = {
     ),
     "workflow.input-requested.v1": InputRequested(step=3, request=_REQUEST),
     "super-step.completed.v1": SuperStepCompleted(step=3, checkpoint="01a22a29:3"),
+    "workflow.defined.v1": WorkflowDefined(definition=_DEFINITION, by="k1"),
+    "workflow.removed.v1": WorkflowRemoved(name="publish", by="k1"),
     "workflow.input-answered.v1": InputAnswered(request_id="r1", node="approve", answer="yes"),
 }

@@ -13,6 +13,7 @@ TABLES = {
     "idempotency": ("idempotency",),
     "approvals": ("approvals",),
     "agents": ("agent_definitions",),
+    "workflows": ("workflow_definitions",),
 }
 
 

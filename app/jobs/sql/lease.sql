@@ -1,4 +1,4 @@
--- Lease jobs of agents that a host knows, or that are their tenant's own: from the lanes in their order, so many of
+-- Lease jobs of agents and workflows that a host knows, or that are their tenant's own: from the lanes in their order, so many of
 -- each; in a lane by priority, then by age.
 -- A job is free if nobody has it, or whoever had it let its lease run out. Jobs that another host is leasing at this
 -- moment are passed by; whoever waited for nothing here cannot have waited for one that is then gone.
@@ -14,8 +14,11 @@ WITH wanted AS (
               AND leased_until <= statement_timestamp()
               AND (agent = ANY ($4::text[]) OR EXISTS (
                    SELECT FROM jobs
-                     JOIN agent_definitions AS own ON own.tenant_id = jobs.tenant_id AND own.name = jobs.agent
-                    WHERE jobs.run_id = job_queue.run_id))
+                    WHERE jobs.run_id = job_queue.run_id
+                      AND (EXISTS (SELECT FROM agent_definitions AS own
+                                    WHERE own.tenant_id = jobs.tenant_id AND own.name = jobs.agent)
+                           OR EXISTS (SELECT FROM workflow_definitions AS own
+                                       WHERE own.tenant_id = jobs.tenant_id AND own.name = jobs.agent))))
             ORDER BY priority DESC, position
             LIMIT wanted.free
               FOR NO KEY UPDATE SKIP LOCKED) AS job
