@@ -2,7 +2,6 @@
 
 from typing import cast
 
-from app.db.errors import StoreUnavailable
 from app.store.event_log import EventLog
 from app.supervision.runs import Runs
 from domain.budget import Spent
@@ -14,11 +13,11 @@ from domain.failure import ErrorClass, RunError
 from domain.ids import RunId, run_stream
 from domain.run import Run
 
-_UNREADABLE = (StoreUnavailable, NotFound, UnknownTopic, UnreadableEvent)
+_UNREADABLE = (NotFound, UnknownTopic, UnreadableEvent)
 
 
 async def spent_before(log: EventLog, run: Run) -> Spent | RunError:
-    """What the run starts from. An error, rather than zero, where nobody can say."""
+    """What the run starts from. An error, rather than zero, where nobody can say. Raise StoreUnavailable."""
     wanted, chain = _before(run.created), list[History]()
     try:
         while wanted is not None:

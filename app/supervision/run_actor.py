@@ -7,6 +7,7 @@ from typing import assert_never
 
 import msgspec
 
+from app.store.patience import patiently
 from app.supervision.actor import Actor, Interrupted
 from app.supervision.child_runs import RunsChildren
 from app.supervision.deliverable import lacking_of, nudge_for
@@ -119,7 +120,7 @@ class RunActor(Actor[Cancel | PenLost]):
             return FailRun(error=_deadline_passed(timeout_s, waiting_at))
 
     async def _steps(self) -> Ending:  # noqa: C901 - one flat dispatch
-        if error := await self._spending.begin():
+        if error := await patiently(self._spending.begin, self._bench.store.outage_patience):
             return FailRun(error=error)
         while True:
             match self._next():
