@@ -1,6 +1,6 @@
 """What clients send about queued work: batches and schedules, and filters of jobs."""
 
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
@@ -22,9 +22,19 @@ class BatchItemBody(Asked, frozen=True, kw_only=True):
 
 
 class BatchBody(Body, frozen=True, kw_only=True):
-    agent: str
+    """Runs of one `agent`, or of one `workflow`."""
+
+    also: ClassVar[dict[str, Any]] = {"oneOf": [{"required": ["agent"]}, {"required": ["workflow"]}]}
+    """What its JSON schema says besides."""
+
+    agent: str | UnsetType = UNSET
+    workflow: str | UnsetType = UNSET
     items: Annotated[tuple[BatchItemBody, ...], Meta(min_length=1, max_length=MOST_ITEMS)]
     queue: QueueBody = QueueBody()
+
+    def __post_init__(self) -> None:
+        if (self.agent is UNSET) is (self.workflow is UNSET):
+            raise ValueError("give exactly one of agent and workflow")
 
     def plain_items(self) -> list[Item]:
         """Raise BadBody."""

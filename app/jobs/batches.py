@@ -1,7 +1,7 @@
 """Batches: runs that are submitted together, all of them or none (JOB-2)."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -23,6 +23,7 @@ from domain.messages import Message
 from domain.parameters import BadParameter, instantiate
 from domain.queueing import BatchItem, QueueSpec
 from domain.run import RunStatus
+from projections.job_record import JobRecord
 from projections.read.jobs import jobs_of_batch
 
 
@@ -51,6 +52,10 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     parameters: dict[str, Any] = {}
     session_id: str | None = None
+
+
+Prepare = Callable[[RunId, Item, QueueSpec], Change]
+"""Makes what the log is to hold of one queued run. Raises BadParameter for an item that cannot be run."""
 
 
 class ItemState(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,11 +101,25 @@ class Batches:
         QuotaExceeded.
         """
         definition = await self._agents.agent(tenant, agent)
-        for number, item in enumerate(items):
-            try:
-                instantiate(definition, item.parameters)
-            except BadParameter as error:
-                raise BadItem(number, error) from error
+
+        def prepare(run_id: RunId, item: Item, queue: QueueSpec) -> Change:
+            instantiate(definition, item.parameters)
+            return queued_run(
+                run_id,
+                tenant,
+                agent,
+                item.messages,
+                queue,
+                parameters=item.parameters,
+                session_id=item.session_id,
+            )
+
+        return await self.create_of(tenant, agent, items, queue, prepare)
+
+    async def create_of(
+        self, tenant: str, agent: str, items: Sequence[Item], queue: QueueSpec, prepare: Prepare
+    ) -> Batch:
+        """The same for runs of any kind. Raise BadItem or QuotaExceeded."""
         batch_id, runs = UUID(str(uuid7())), tuple(new_run_id() for _ in items)
         own = Change(
             stream_id=batch_stream(batch_id),
@@ -108,18 +127,13 @@ class Batches:
             tenant=tenant,
             events=(BatchCreated(agent=agent, runs=runs),),
         )
-        changes = [
-            queued_run(
-                run_id,
-                tenant,
-                agent,
-                item.messages,
-                msgspec.structs.replace(queue, source=BatchItem(batch_id=batch_id, number=number)),
-                parameters=item.parameters,
-                session_id=item.session_id,
-            )
-            for number, (run_id, item) in enumerate(zip(runs, items, strict=True))
-        ]
+        changes = []
+        for number, (run_id, item) in enumerate(zip(runs, items, strict=True)):
+            spec = msgspec.structs.replace(queue, source=BatchItem(batch_id=batch_id, number=number))
+            try:
+                changes.append(prepare(run_id, item, spec))
+            except BadParameter as error:
+                raise BadItem(number, error) from error
         async with self._quotas.admitted(tenant, *(Asked(run_id, agent) for run_id in runs)):
             try:
                 [created, *_] = await self._log.append(own, *changes, patience_s=SUBMISSION_PATIENCE_S)
@@ -136,14 +150,23 @@ class Batches:
         created = recorded[0].event if recorded and recorded[0].tenant == tenant else None
         if not isinstance(created, BatchCreated):
             raise BatchNotFound(batch_id)
-        jobs = await jobs_of_batch(self._pool, batch_id)
+        latest = _latest(await jobs_of_batch(self._pool, batch_id))
         states = tuple(
-            ItemState(number=number, run_id=run_id, status=jobs[run_id].status, error=jobs[run_id].error)
-            if run_id in jobs
+            ItemState(number=number, run_id=job.id, status=job.status, error=job.error)
+            if (job := latest.get(number))
             else ItemState(number=number, run_id=run_id)
             for number, run_id in enumerate(created.runs)
         )
         return _batch(batch_id, created.agent, recorded[0].at, states)
+
+
+def _latest(jobs: Mapping[RunId, JobRecord]) -> dict[int, JobRecord]:
+    """Each item's last run: one that was interrupted may have been gone on from (WF-4)."""
+    latest: dict[int, JobRecord] = {}
+    for job in sorted(jobs.values(), key=lambda job: job.queued_at):
+        if isinstance(job.source, BatchItem):
+            latest[job.source.number] = job
+    return latest
 
 
 def _batch(batch_id: UUID, agent: str, created_at: datetime, items: tuple[ItemState, ...]) -> Batch:

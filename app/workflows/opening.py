@@ -1,8 +1,9 @@
 """How a workflow's run begins here: the append that opens it, and its actor, which waits for a slot."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import msgspec
 
@@ -18,7 +19,7 @@ from domain.commands import CreateRun
 from domain.decide import decide
 from domain.events import Event, Recorded, RunEvent
 from domain.ids import RunId, Version, run_stream
-from domain.run import Run, evolve
+from domain.run import Run, fold
 from domain.session import Session
 from domain.workflow_commands import OpenWorkflow
 
@@ -48,20 +49,15 @@ class WorkflowOpener:
         Return the run's first event as it was recorded. Raise StoreUnavailable, or VersionConflict where a
         stream alongside had moved; then nothing was begun.
         """
-        create, run = opening.create, Run(id=opening.run_id)
-        events = decide(run, create)
-        events += decide(_after(run, events), opening.open)
-        own = Change(
-            stream_id=run_stream(run.id), expected=Version(0), tenant=create.tenant, events=tuple(events)
-        )
+        own = recorded_of(opening)
         try:
             log = self._bench.host.log
             kept = await log.append(own, *opening.alongside, patience_s=ADMISSION_PATIENCE_S)
         except StoreUnavailable:
-            self._refuse(run.id)
+            self._refuse(opening.run_id)
             raise
-        if create.queue is None:
-            self.start(_after(run, events))
+        if opening.create.queue is None:
+            self.start(fold(opening.run_id, cast(tuple[RunEvent, ...], own.events)))
         return kept[0]
 
     def start(self, run: Run) -> asyncio.Task[None]:
@@ -71,7 +67,14 @@ class WorkflowOpener:
         return self._roster.start(WorkflowActor(live, self._bench))
 
 
-def _after(run: Run, events: Sequence[RunEvent]) -> Run:
-    for event in events:
-        run = evolve(run, event)
-    return run
+def recorded_of(opening: WorkflowOpening) -> Change:
+    """What the log is to hold of the run itself."""
+    run = Run(id=opening.run_id)
+    created = decide(run, opening.create)
+    opened = decide(fold(run.id, created), opening.open)
+    return Change(
+        stream_id=run_stream(run.id),
+        expected=Version(0),
+        tenant=opening.create.tenant,
+        events=(*created, *opened),
+    )

@@ -7,6 +7,7 @@ from functools import partial
 import msgspec
 
 from app.identity import new_run_id
+from app.jobs.batches import Item, Prepare
 from app.quotas.quotas import Asked, Quotas
 from app.settings import WorkflowSettings
 from app.store.event_log import Change, VersionConflict
@@ -14,12 +15,13 @@ from app.supervision.drain import Drain
 from app.supervision.run_service import StartRequest
 from app.supervision.runs import Runs
 from app.workflows.chains import chain_of, past_run
-from app.workflows.definitions import WorkflowDefinitions
-from app.workflows.opening import WorkflowOpener, WorkflowOpening
+from app.workflows.definitions import Found, WorkflowDefinitions
+from app.workflows.opening import WorkflowOpener, WorkflowOpening, recorded_of
 from domain.commands import CreateRun
 from domain.continuation import PastRun
 from domain.events import Event, Recorded, RunKind
 from domain.ids import RunId, Version, run_stream
+from domain.parameters import BadParameter
 from domain.queueing import QueueSpec
 from domain.run import Run, fold
 from domain.waiting import InputRequest
@@ -81,6 +83,30 @@ class WorkflowService:
         """
         self._drain.admit()
         found = await self.definitions.find(request.tenant, request.agent)
+        opening = self._opening(found, request)
+        async with self._quotas.admitted(request.tenant, Asked(opening.run_id, request.agent)):
+            return await self._opener.open(opening)
+
+    async def prepare(self, tenant: str, workflow: str) -> Prepare:
+        """What makes the items of a batch runs of this workflow. Raise WorkflowNotFound, UnusableWorkflow."""
+        found = await self.definitions.find(tenant, workflow)
+
+        def prepared(run_id: RunId, item: Item, queue: QueueSpec) -> Change:
+            for name in item.parameters:
+                raise BadParameter(name, f"workflow {workflow} has no parameters")
+            request = StartRequest(
+                tenant=tenant,
+                agent=workflow,
+                messages=item.messages,
+                session_id=item.session_id,
+                queue=queue,
+                run_id=run_id,
+            )
+            return recorded_of(self._opening(found, request))
+
+        return prepared
+
+    def _opening(self, found: Found, request: StartRequest) -> WorkflowOpening:
         create = CreateRun(
             tenant=request.tenant,
             kind=RunKind.WORKFLOW,
@@ -91,14 +117,12 @@ class WorkflowService:
             origin=request.origin,
             queue=self.queued(request.queue),
         )
-        opening = WorkflowOpening(
+        return WorkflowOpening(
             run_id=request.run_id or new_run_id(),
             create=create,
             open=OpenWorkflow(definition=found.definition, definition_version=found.version),
             alongside=request.alongside,
         )
-        async with self._quotas.admitted(request.tenant, Asked(opening.run_id, request.agent)):
-            return await self._opener.open(opening)
 
     def queued(self, queue: QueueSpec | None) -> QueueSpec | None:
         """With attempts for every continuation, and one that closes the chain (WF-4)."""
