@@ -28,6 +28,8 @@ class Operator:
         self._reach = Reach(hosts, session, received)
         self._received = received
         self._seed = seed
+        self._unanswered: dict[tuple[UUID, str], Resolved] = {}
+        """Told, and not known to be on record, or acted on: it is told again."""
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -52,7 +54,9 @@ class Operator:
         )
         for call in wanted:
             if (found := truth_of(call, bodies, living)) is not None:
-                await self._resolve(found)
+                self._unanswered[found.run_id, found.call_id] = found
+        for found in [*self._unanswered.values()]:
+            await self._resolve(found)
 
     def _looks_into(self, call: dict[str, Any]) -> bool:
         order = msgspec.json.decode(call["arguments"])["order"]
@@ -65,7 +69,10 @@ class Operator:
             async with self._reach.request("POST", path, _TIMEOUT, "resolve", json=body) as response:
                 code = (await response.json()).get("code")
         except BROKEN:
-            return  # it stays listed, or it is on record
+            return
+        if response.status == 503:
+            return
+        del self._unanswered[found.run_id, found.call_id]
         if response.status == 200:
             self._received.resolved.append(found)
         elif response.status == 404 or code == "resolved_otherwise":
