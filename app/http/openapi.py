@@ -182,9 +182,10 @@ def _description(route: Route) -> str:
 
 
 def _content(route: Route, schemas: _Schemas) -> Schema:
+    content: Schema = {media: {"schema": {"type": "string"}} for media in route.texts}
     if isinstance(route.answer, str):
-        return {route.answer: {"schema": {"type": "object" if route.answer == JSON else "string"}}}
-    content: Schema = {JSON: {"schema": schemas.of(route.answer)}}
+        return {**content, route.answer: {"schema": {"type": "object" if route.answer == JSON else "string"}}}
+    content[JSON] = {"schema": schemas.of(route.answer)}
     if route.streams:
         content[EVENT_STREAM] = {}  # OpenAPI 3.1 has no words for its items; the description has
     return content

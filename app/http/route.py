@@ -38,6 +38,8 @@ class Route:
     """The type of its 202, for clients that prefer not to wait."""
     accepted: type | None = None
     """The type of its 202, where what was asked for takes longer than it waits."""
+    texts: tuple[str, ...] = ()
+    """Media types of texts that it can also answer with."""
     streams: bool = False
     """Whether it can also answer as an event stream."""
     about_stream: str = ""

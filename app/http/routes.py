@@ -69,6 +69,7 @@ from app.http.workflow_definitions import (
     remove_workflow,
 )
 from app.http.workflows import (
+    MERMAID,
     CheckpointList,
     RequestList,
     WorkflowList,
@@ -136,7 +137,7 @@ ROUTES: tuple[Route, ...] = (
     get("/api/workflows/{name}/versions", list_workflow_versions, "A workflow's versions, newest first",
         WorkflowVersionsPage, scope=READ, query=ListQuery, errors=(404, 409, 503)),
     get("/api/workflows/{name}/graph", get_graph, "A workflow as a graph, as JSON or as Mermaid text",
-        WorkflowGraph, scope=READ, query=GraphQuery, errors=(404, 406, 503)),
+        WorkflowGraph, texts=(MERMAID,), scope=READ, query=GraphQuery, errors=(404, 406, 503)),
     get("/api/workflows/runs/{id}/checkpoints", list_checkpoints, "Where a run can be resumed from",
         CheckpointList, scope=READ, errors=(404, 409, 503)),
     post("/api/workflows/runs/{id}/resume", resume_run, "Go on from a checkpoint, in a new run", RunAnswer,
@@ -230,7 +231,8 @@ ROUTES: tuple[Route, ...] = (
     get("/health/live", is_live, "Whether the process answers", Health, scope=OPEN, at_root=True),
     get("/health/ready", is_ready, "Whether the store answers", Health, scope=OPEN, at_root=True,
         errors=(503,)),
-    get("/metrics", get_metrics, "Prometheus series of this host", "text/plain", scope=READ, at_root=True),
+    get("/metrics", get_metrics, "Prometheus series of this host", "text/plain", scope=READ, at_root=True,
+        texts=("application/openmetrics-text",)),
     get("/openapi.json", get_openapi, "This description", "application/json", scope=READ, at_root=True),
 )
 # fmt: on

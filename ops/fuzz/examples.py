@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+from zlib import crc32
 
 import hypothesis
 import requests
@@ -75,7 +76,7 @@ class Fuzzer:
     def _round_of(self, operation: Operation) -> None:
         for mode in _modes(operation):
 
-            @hypothesis.seed(self._seed)
+            @hypothesis.seed(crc32(f"{operation.label} {mode} {self._seed}".encode()))
             @hypothesis.settings(
                 max_examples=self._of_each,
                 database=None,

@@ -1,9 +1,9 @@
 """The service under test, and one of everything in it."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
 
@@ -28,40 +28,61 @@ _FIELDS: Mapping[str, tuple[Any, ...]] = {
     "items": ([{"message": "one"}, {"message": "two", "session_id": "s"}],),
     "queue": ({}, {"lane": "bulk", "priority": 3}),
     "stream": (False, True),
+    "decision": ("approve", "reject"),
+    "answer": ("yes", "no"),
 }
 """What means something in a body. Drawn by chance, nothing ever would."""
 
 _ECHO = "/tracon/api/agents/echo/run"
-_FURNITURE: tuple[tuple[str, object, dict[str, str]], ...] = (
-    (_ECHO, {"message": "hello", "session_id": "s"}, {"Idempotency-Key": "ticket-1"}),
-    (_ECHO, {"message": "later"}, {"Prefer": "respond-async"}),
-    ("/tracon/api/agents/clerk/run", {"message": "what is it?"}, {}),
-    ("/tracon/api/agents/broken/run", {"message": "hello"}, {}),
-    ("/tracon/api/keys", {"name": "spare"}, {}),
-    ("/tracon/api/batches", {"agent": "echo", "items": [{"message": "one"}, {"message": "two"}]}, {}),
-    (
-        "/tracon/api/schedules",
-        {"name": "nightly", "agent": "echo", "message": "hello", "cron": "0 3 * * *"},
-        {},
-    ),
-    ("/tracon/v1/responses", {"model": "clerk", "input": "what is it?"}, {}),
-    ("/tracon/v1/conversations", {}, {}),
-)
-_LISTS = tuple(
-    f"/tracon/api/{name}" for name in ("agents", "runs", "tools", "keys", "idempotency", "jobs", "schedules")
-)
+_LATER = {"Prefer": "respond-async"}
+_MANY = range(12)
+"""Of what can be removed: some of it is there to the end."""
+
+
+class _Made(NamedTuple):
+    """Something to be there. What the answer to it names is known as of `collection`."""
+
+    path: str
+    body: object
+    headers: Mapping[str, str] = {}
+    method: str = "POST"
+    collection: str = ""
+
+
+def _furniture() -> Iterator[_Made]:
+    yield _Made(_ECHO, {"message": "hello", "session_id": "s"}, {"Idempotency-Key": "ticket-1"})
+    yield _Made(_ECHO, {"message": "later"}, _LATER)
+    for agent in ("clerk", "returns", "returns", "broken"):
+        yield _Made(f"/tracon/api/agents/{agent}/run", {"message": "what is it?"})
+    for _ in range(3):
+        yield _Made(
+            "/tracon/api/workflows/reply/run", {"message": "x"}, collection="/tracon/api/workflows/runs"
+        )
+    yield _Made("/tracon/api/keys", {"name": "spare"})
+    yield _Made("/tracon/api/batches", {"agent": "echo", "items": [{"message": "one"}, {"message": "two"}]})
+    for number in _MANY:
+        asked = {"name": f"nightly-{number}", "agent": "echo", "message": "hello", "cron": "0 3 * * *"}
+        yield _Made("/tracon/api/schedules", asked)
+        yield _Made(
+            f"/tracon/api/agents/greeter-{number}", {"provider": "script", "model": "parrot"}, method="PUT"
+        )
+    yield _Made("/tracon/v1/responses", {"model": "clerk", "input": "what is it?"})
+    yield _Made("/tracon/v1/conversations", {})
+
+
+_LISTS = ("agents", "runs", "tools", "keys", "idempotency", "jobs", "schedules", "approvals", "workflows")
 
 
 def furnish(url: str, session: requests.Session) -> Known:
     """Make one of everything, and return what there is once the lists show it."""
     known = Known(_FIELDS)
-    for path, body, headers in _FURNITURE:
-        answer = session.post(
-            url + path, json=body, headers={"Accept": "application/json", **headers}, timeout=ANSWERS_WITHIN_S
-        )
-        known.learn(path, answer.json())
-    for path in _LISTS:
-        known.learn(path, _shown(url + path, session))
+    for made in _furniture():
+        headers = {"Accept": "application/json", **made.headers}
+        options: dict[str, Any] = {"json": made.body, "headers": headers, "timeout": ANSWERS_WITHIN_S}
+        answer = session.request(made.method, url + made.path, **options)
+        known.learn(made.collection or made.path, answer.json())
+    for name in _LISTS:
+        known.learn(f"/tracon/api/{name}", _shown(f"{url}/tracon/api/{name}", session))
     known.learn("/tracon/v1/models", session.get(f"{url}/tracon/v1/models", timeout=ANSWERS_WITHIN_S).json())
     return known
 

@@ -55,6 +55,11 @@ def test_a_submission_is_described_by_its_types() -> None:
     assert body["additionalProperties"] is False
 
 
+def test_texts_that_a_route_can_answer_with_are_told() -> None:
+    graph = operation("get", "/tracon/api/workflows/{name}/graph")["responses"]["200"]["content"]
+    assert set(graph) == {"application/json", "text/vnd.mermaid"}
+
+
 def test_whatever_takes_a_body_may_wait_for_it_in_vain() -> None:
     for route in ROUTES:
         told = operation(route.method.lower(), "/tracon" + route.path)["responses"]
