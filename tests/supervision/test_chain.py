@@ -243,6 +243,40 @@ async def test_a_long_wish_is_not_waited_for_where_another_link_can_serve(host_o
     assert only(seen, e.ModelCallRetried) == []
 
 
+async def test_how_long_a_wish_may_be_is_a_setting(host_of: OpenHost) -> None:
+    """CHAIN-2: `chain.retry_after_cap`."""
+    busy = "default = { status = { status = 500, retry_after = 0.1 } }"
+    seen = await run(await host_of(chained(busy, OK, more='[chain]\nretry_after_cap = "50ms"')))
+    assert called(seen) == ["p1", "p2"]
+
+
+async def test_runs_that_fail_together_do_not_come_back_together(host_of: OpenHost) -> None:
+    """CHAIN-2: the wait is jittered."""
+    host = await host_of(chained("default = { status = 500 }"))
+    together = await asyncio.gather(*(run(host) for _ in range(5)))
+    waits = {retried.wait_ms for seen in together for retried in only(seen, e.ModelCallRetried)}
+    assert len(waits) > 1
+    assert all(100 <= wait <= 500 for wait in waits)
+
+
+async def test_a_turn_that_began_behind_its_primary_stays_where_it_came_to(host_of: OpenHost) -> None:
+    """CHAIN-4, CHAIN-6, CHAIN-11: links are skipped once, and every switch is one from the primary."""
+    mute = f"supports_tools = false\n{OK}"
+    flaky = f"script = [{{ status = 500 }}]\n{LOOKS}"
+    host = await host_of(chained(mute, DOWN, flaky, agent='tools = ["look"]'), tools=(look,))
+    seen = await run(host)
+    assert called(seen) == ["p2", "p3", "p3", "p3"]
+    assert [skip.provider for skip in only(seen, e.ChainLinkSkipped)] == ["p1"]
+    assert only(seen, e.RunCompleted)[0].fallbacks_taken == (P1, P2)
+    counted = host.services.metrics.registry.get_sample_value
+    switches = [
+        counted("tracon_model_fallbacks_total", {"primary": "p1/m", "fallback": f"{provider}/m"})
+        for provider in ("p2", "p3")
+    ]
+    assert switches == [1, 1]
+    assert counted("tracon_model_retries_total", {"provider": "p3", "model": "m"}) == 1
+
+
 async def test_a_cancel_in_the_wait_before_a_retry_ends_the_run_at_once(host_of: OpenHost) -> None:
     """CANCEL-3; C51."""
     limited = "default = { status = { status = 429, retry_after = 2 } }"

@@ -222,6 +222,21 @@ async def test_the_next_link_gets_the_same_request(wall_of: OpenWall, upstream: 
     } <= second.body.keys()
 
 
+@pytest.mark.parametrize("watched", [True, False])
+async def test_where_nobody_watches_only_a_link_that_others_stand_behind_is_streamed(
+    wall_of: OpenWall, upstream: Upstream, watched: bool
+) -> None:
+    """CLASS-2: its silence is to be told from a long answer. The last may be one that cannot stream."""
+    providers = {name: provider("chat", upstream, name) for name in ("p1", "p2")}
+    agent = AgentDefinition(
+        name="a", provider="p1", model="503", fallbacks=(Link(provider="p2", model="text"),)
+    )
+    wall = await wall_of(providers=providers, agents=(agent,))
+    await follow(wall.host, await start(wall.host, "a", streaming=watched))
+    (first,), (last,) = wall.attempts("p1", "503"), wall.attempts("p2", "text")
+    assert (first.streamed, last.streamed) == (True, watched)
+
+
 @MODES
 async def test_the_next_link_reads_the_turn_so_far_or_its_input(
     wall_of: OpenWall, upstream: Upstream, mode: FallbackMode
