@@ -10,6 +10,7 @@ from domain import events as e
 from domain.ids import DEFAULT_TENANT, run_stream, session_stream
 from tests.hosts import OpenHost, follow, kinds, only, scripted, start
 from tests.supervision.processes import NO_SCAN, RECONCILING, on_trial
+from tracon import tool
 
 CONTINUING = "[run_continuation]\nenabled = true\n"
 STALLS = scripted(
@@ -19,6 +20,17 @@ STALLS = scripted(
     '[agents.echo]\nprovider = "script"\nmodel = "echo"\n',
     CONTINUING,
 )
+WAITS = scripted(
+    '[[providers.script.models.waits.default]]\ntool_call = { name = "wait_for_go" }\n',
+    '[agents.waits]\nprovider = "script"\nmodel = "waits"\ntools = ["wait_for_go"]\n',
+    CONTINUING,
+)
+
+
+@tool(effect="write")
+def wait_for_go() -> str:
+    """The host that looks for orphans knows the tool, and never calls it."""
+    raise AssertionError
 
 
 async def test_what_was_accepted_is_carried_out_although_the_owner_is_dead(
@@ -43,3 +55,20 @@ async def test_what_was_accepted_is_carried_out_although_the_owner_is_dead(
         assert kinds(await other.services.log.read_stream(run_stream(run_id)))[-1] == "RunCancelled"
     turns = await other.services.log.read_stream(session_stream(DEFAULT_TENANT, "s"))
     assert [turn.run_id for turn in only(turns, e.SessionTurnAdded)] == [live, after]
+
+
+async def test_an_owner_that_dies_in_carrying_it_out_leaves_the_rest_to_another(
+    host_of: OpenHost, database: str, tmp_path: Path
+) -> None:
+    """CANCEL-1, CANCEL-3: its tool did not stop, and what became of that nobody knows."""
+    other = await host_of(RECONCILING + WAITS, tools=(wait_for_go,))
+    with on_trial(tmp_path, database, NO_SCAN + WAITS) as killed:
+        async with killed.run("waits", session_id="s") as run_id:
+            await killed.marked("waiting")
+            path = f"/api/runs/{run_id}/cancel"
+            await asyncio.to_thread(killed.service.request, path, b'{"reason": "not needed"}')
+            killed.service.process.send_signal(signal.SIGKILL)
+            recorded = await asyncio.wait_for(follow(other, run_id), 30)
+    [cancelled] = only(recorded, e.RunCancelled)
+    assert cancelled.reason == "not needed"
+    assert [call.tool for call in cancelled.unknown] == ["wait_for_go"]
