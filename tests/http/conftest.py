@@ -57,6 +57,7 @@ PROVIDER = {
         "story": {"default": {"chunks": ["Once ", "upon ", "a ", "time."]}},
         "huge": {"default": {"chunks": ["x" * 60_000] * 120}},
         "gated": {"default": [{"tool_call": {"name": "gate"}}, {"last_tool_result": "It is {result}."}]},
+        "asking": {"default": [{"tool_call": {"name": "sign"}}, {"last_tool_result": "It is {result}."}]},
         "failing": {"default": {"status": 500}},
         "rejecting": {"default": {"status": 400}},
         "filtered": {"default": {"content_filter": True}},
@@ -64,6 +65,13 @@ PROVIDER = {
     },
 }
 AGENTS = tuple(PROVIDER["models"])  # each model has an agent of its name
+TOOLS_OF = {"gated": ["gate"], "asking": ["sign"]}
+
+
+@tool(effect="external", requires_approval=True)
+async def sign() -> str:
+    """Sign something."""
+    return "signed"
 
 
 class Hosts:
@@ -98,10 +106,11 @@ class Hosts:
             Settings,
         )
         agents = [
-            Agent(name, provider="scripted", model=name, tools=["gate"] if name == "gated" else [])
-            for name in AGENTS
+            Agent(name, provider="scripted", model=name, tools=TOOLS_OF.get(name, [])) for name in AGENTS
         ]
-        app = AppDefinitions(tools=(self.gate.as_tool(),), agents=tuple(agent.definition for agent in agents))
+        app = AppDefinitions(
+            tools=(self.gate.as_tool(), sign), agents=tuple(agent.definition for agent in agents)
+        )
         opened = open_host(HostOptions(settings=settings, app=app, data_dir=self._directory, **role))
         host = await self._stack.enter_async_context(opened)
         session = await self._stack.enter_async_context(ClientSession(base_url=host.url))

@@ -30,14 +30,19 @@ OF_ONE = [route for route in OWNED if "{" in route.path]
 LISTS = [route for route in OWNED if "{" not in route.path and route.method == "GET"]
 
 
-BODIES: dict[str, object] = {"/api/idempotency/{key}/complete": {"answer": 1}}
+BODIES: dict[str, object] = {
+    "/api/idempotency/{key}/complete": {"answer": 1},
+    "/api/approvals/{id}/decide": {"decision": "reject"},
+}
 """What a route takes where it does not take an empty object."""
 
 
 class Things:
     """One of everything that a tenant can have. A route to a new kind of thing wants it added here."""
 
-    def __init__(self, *, run: str, key: str, job: str, batch: str, response: str, conversation: str) -> None:
+    def __init__(
+        self, *, run: str, key: str, job: str, batch: str, response: str, conversation: str, approval: str
+    ) -> None:
         self._by_collection = {
             "/api/runs/{id}": run,
             "/api/keys/{id}": key,
@@ -45,6 +50,7 @@ class Things:
             "/api/batches/{id}": batch,
             "/api/schedules/{name}": "nightly",
             "/api/idempotency/{key}": "ticket-4182",
+            "/api/approvals/{id}": approval,
             "/v1/responses/{id}": response,
             "/v1/conversations/{id}": conversation,
         }
@@ -79,7 +85,8 @@ async def things_of(host: Client, headers: dict[str, str]) -> Things:
     response = await host.post("/tracon/v1/responses", request, **headers)
     conversation = await host.post("/tracon/v1/conversations", {}, **headers)
     await host.post("/tracon/api/agents/gated/run", {"message": "private"}, **headers)
-    for view in ("runs", "tools", "statistics", "idempotency", "jobs", "schedules"):
+    waiting = await host.post("/tracon/api/agents/asking/run", {"message": "private"}, **headers)
+    for view in ("runs", "tools", "statistics", "idempotency", "jobs", "schedules", "approvals"):
         await host.views_show(view)
     return Things(
         run=run.body["id"],
@@ -88,6 +95,7 @@ async def things_of(host: Client, headers: dict[str, str]) -> Things:
         batch=batch.body["id"],
         response=response.body["id"],
         conversation=conversation.body["id"],
+        approval=waiting.body["id"],
     )
 
 
