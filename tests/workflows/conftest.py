@@ -27,6 +27,7 @@ PROVIDER = {
             "output_per_million": "2",
         },
         "yes": {"default": {"text": "yes"}},
+        "desk": {"default": {"text": "Hard.\nHANDOFF: expert"}},
         "failing": {"default": {"status": 400}},
         "silent": {"default": {"silent": True}},
         "gated": {"default": [{"tool_call": {"name": "gate"}}, {"last_tool_result": "It is {result}."}]},

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.http.client import STREAM, Answer, Client, Stream
 from tests.workflows.conftest import Workshop, agent, function, person, sequence
+from tracon import Done, Handoff, workflow_function
 
 RUN = "/tracon/api/workflows/w/run"
 
@@ -221,3 +222,55 @@ async def test_workflows_are_listed_and_drawn(workshop: Workshop) -> None:
     ]
     by_accept = await client.get("/tracon/api/workflows/w/graph", Accept="text/vnd.mermaid")
     assert by_accept.body == drawn.body
+
+
+async def test_agents_hand_the_word_on_and_are_told_how(workshop: Workshop) -> None:
+    """WF-1: the last line of an answer decides."""
+    client = await workshop.open(
+        {"name": "w", "kind": "handoff", "nodes": [agent("desk", "desk"), agent("expert", "yes")]}
+    )
+    answer = await run(client)
+    assert answer.body["answer"] == "yes"
+    events = await client.events(answer.body["id"])
+    assert [one["output"].get("handoff_to") for one in of_type(events, "NodeCompleted")] == ["expert", None]
+    [desk, expert] = of_type(events, "ChildRunStarted")
+    told = (await client.get(f"/tracon/api/runs/{desk['run_id']}/input")).body["input"]
+    assert "HANDOFF: and the name. There are: expert." in told[0]["content"]
+    heard = (await client.get(f"/tracon/api/runs/{expert['run_id']}/input")).body["input"]
+    assert heard[1]["content"] == "hello\n\ndesk: Hard."
+
+
+async def test_agents_that_hand_over_in_circles_end_at_the_bound(workshop: Workshop) -> None:
+    """WF-1"""
+    circle = [function("a", "to_b"), function("b", "to_a")]
+    client = await workshop.open(
+        {"name": "w", "kind": "handoff", "nodes": circle, "max_iterations": 5}, functions=(to_a, to_b)
+    )
+    answer = await run(client)
+    assert (answer.status, answer.body["code"]) == (429, "handoff_limit_exceeded")
+    assert len(of_type(await client.events(answer.body["run"]["id"]), "NodeCompleted")) == 5
+
+
+async def test_a_group_chat_ends_when_somebody_says_so(workshop: Workshop) -> None:
+    """WF-1"""
+    client = await workshop.open(
+        {"name": "w", "kind": "group_chat", "nodes": [agent("a", "yes"), function("b", "that_is_all")]},
+        functions=(that_is_all,),
+    )
+    answer = await run(client)
+    assert answer.body["answer"] == "All is said."
+
+
+@workflow_function
+def to_a(text: str) -> Handoff:
+    return Handoff("a")
+
+
+@workflow_function
+def to_b(text: str) -> Handoff:
+    return Handoff("b")
+
+
+@workflow_function
+def that_is_all(text: str) -> Done:
+    return Done("All is said.")
