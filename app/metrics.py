@@ -234,6 +234,11 @@ class Metrics:
             ["primary", "fallback"],
             registry=self.registry,
         )
+        self.budget_waiting = Gauge(
+            "tracon_budget_waiting",
+            "Model calls that wait for others of their tree: those may use up what is left of its budget.",
+            registry=self.registry,
+        )
         self.budget_refusals = Counter(
             "tracon_budget_refusals_total",
             "Model turns, tool calls, nodes and child runs that a limit of their tree kept from starting.",

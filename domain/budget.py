@@ -187,8 +187,8 @@ def overshoot_bound(last: Step, others: Iterable[Step], reported: Charge = Charg
 
     `last` is the step that was admitted last; `others` were in flight then. The sum of what was spent and
     estimated was below the limit at that moment, and nothing was admitted after it. Where estimates are not
-    too low, that is less than one step. `reported`: what came besides, from tools and from calls that are
-    not admitted (a summarizer's, a judge's), after that moment.
+    too low, that is less than one step. `reported`: what tools and nodes said they have spent after that
+    moment.
     """
     too_low = [
         Charge(

@@ -94,7 +94,8 @@ class Tree:
 
     async def moved(self) -> None:
         """Return when a step has been settled."""
-        await self._moved.wait()
+        with self._metrics.budget_waiting.track_inprogress():
+            await self._moved.wait()
 
     def _counted(self, refusal: b.Refusal | None) -> RunError | None:
         if refusal is None:

@@ -276,3 +276,23 @@ async def test_a_call_that_the_budget_refuses_is_put_before_nobody(client_of: Op
     client = await client_of("max_total_tokens = 50", spender(WORKS, DONE), work)
     events = await failed_for(client, "max_total_tokens", await client.run("a"))
     assert [one["data"]["failure"] for one in events if one["type"] == "ToolFailed"] == ["refused"]
+
+
+async def test_no_judge_is_called_in_a_spent_tree(client_of: OpenClient) -> None:
+    """BUDGET-2: a call beside the agent's own is a model call like any other."""
+    judged = "loop = { criterion = 'It is short.', judge = { provider = 'script', model = 'a' } }\n"
+    toml = spender(DONE).replace("[agents.a]\n", f"[agents.a]\n{judged}")
+    client = await client_of("max_total_tokens = 50", toml, Work().tool)
+    events = await failed_for(client, "max_total_tokens", await client.run("a"))
+    assert "SideCallStarted" not in names(events)
+
+
+async def test_a_client_of_the_openai_api_is_told_not_to_try_again(client_of: OpenClient) -> None:
+    """A budget refusal is never retried: clients of that API try a 429 again by themselves."""
+    client = await client_of(
+        "max_total_tokens = 50", spender(f"length = 'half of'\n{SPENDS}", DONE), Work().tool
+    )
+    body = {"model": "a", "messages": [{"role": "user", "content": "hello"}]}
+    answer = await client.post("/tracon/v1/chat/completions", body)
+    assert (answer.status, answer.headers["X-Should-Retry"]) == (429, "false")
+    assert "agent_graph.max_total_tokens raises the limit" in answer.body["error"]["message"]
