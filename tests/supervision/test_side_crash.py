@@ -4,8 +4,6 @@ import asyncio
 import signal
 from pathlib import Path
 
-import pytest
-
 from app.main import Host
 from domain import events as e
 from domain.ids import RunId
@@ -16,7 +14,7 @@ from tests.supervision.one_database import database as database
 from tests.supervision.processes import RECONCILING, on_trial
 
 LONG = "The tide took the pier, and the harbour master wrote it down. " * 20
-CONTINUING = f"{RECONCILING}[run_continuation]\nenabled = true\n"
+CONTINUING = RECONCILING.replace('"1.5s"', '"3s"') + "[run_continuation]\nenabled = true\n"
 AGENTS = """
 [agents.reads]
 provider = "script"
@@ -43,26 +41,26 @@ ANSWERS = settings(
 
 async def gone_on(host: Host, run_id: RunId) -> list[e.Recorded[e.Event]]:
     """The run that goes on in the other's place, to its end."""
-    old = await asyncio.wait_for(follow(host, run_id, (e.RunContinued, e.RunContinuationBlocked)), 60)
+    old = await asyncio.wait_for(follow(host, run_id, (e.RunContinued, e.RunContinuationBlocked)), 45)
     assert kinds(old)[-2:] == ["RunFailed", "RunContinued"]
     return await follow(host, await successor(host, run_id))
 
 
-@pytest.mark.parametrize(
-    ("agent", "outcome"),
-    [("reads", ContextCompacted), ("judged", CriterionJudged)],
-    ids=["summary", "verdict"],
-)
-async def test_a_run_whose_host_is_killed_in_a_side_call_goes_on_elsewhere(
-    host_of: OpenHost, database: str, tmp_path: Path, agent: str, outcome: type[e.Event]
+async def test_runs_whose_host_is_killed_in_a_side_call_go_on_elsewhere(
+    host_of: OpenHost, database: str, tmp_path: Path
 ) -> None:
     """CHAIN-13, RECON-2, CONT-1: the call is made again, on record in the new run, and its answer counts."""
     other = await host_of(ANSWERS)
-    await follow(other, await start(other, agent, LONG, session_id=agent))
+    await follow(other, await start(other, "reads", LONG, session_id="reads"))
     with on_trial(tmp_path, database, SILENT) as killed:
-        async with killed.run(agent, session_id=agent) as run_id:
-            await follow(other, run_id, SideCallStarted)
+        async with (
+            killed.run("reads", session_id="reads") as reads,
+            killed.run("judged", session_id="judged") as judged,
+        ):
+            for run_id in (reads, judged):
+                await follow(other, run_id, SideCallStarted)
             killed.service.process.send_signal(signal.SIGKILL)
-            seen = await gone_on(other, run_id)
-    assert len(only(seen, outcome)) == 1
-    assert kinds(seen)[-1] == "RunCompleted"
+            for run_id, outcome in ((reads, ContextCompacted), (judged, CriterionJudged)):
+                seen = await gone_on(other, run_id)
+                assert len(only(seen, outcome)) == 1
+                assert kinds(seen)[-1] == "RunCompleted"
