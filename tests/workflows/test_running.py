@@ -234,9 +234,9 @@ async def test_agents_hand_the_word_on_and_are_told_how(workshop: Workshop) -> N
     events = await client.events(answer.body["id"])
     assert [one["output"].get("handoff_to") for one in of_type(events, "NodeCompleted")] == ["expert", None]
     [desk, expert] = of_type(events, "ChildRunStarted")
-    told = (await client.get(f"/tracon/api/runs/{desk['run_id']}/input")).body["input"]
+    told = (await client.get(f"/tracon/api/runs/{desk['run_id']}/input")).body["messages"]
     assert "HANDOFF: and the name. There are: expert." in told[0]["content"]
-    heard = (await client.get(f"/tracon/api/runs/{expert['run_id']}/input")).body["input"]
+    heard = (await client.get(f"/tracon/api/runs/{expert['run_id']}/input")).body["messages"]
     assert heard[1]["content"] == "hello\n\ndesk: Hard."
 
 
