@@ -40,10 +40,10 @@ def each_account(name: str, settings: ProviderSettings) -> Iterator[tuple[Accoun
     """The provider's own account, then that of each tenant with a key, with the settings for its calls."""
     yield Account(name), settings
     for tenant, own in settings.tenants.items():
-        with_key = msgspec.structs.replace(
-            settings, api_key_env=own.api_key_env, api_key_file=own.api_key_file, tenants={}
+        yield (
+            Account(name, tenant),
+            msgspec.structs.replace(settings, **msgspec.structs.asdict(own), tenants={}),
         )
-        yield Account(name, tenant), with_key
 
 
 def build(

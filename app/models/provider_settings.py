@@ -78,6 +78,9 @@ class TenantKey(Section, frozen=True, kw_only=True):
 
     api_key_env: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     api_key_file: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    organization: str | None = None
+    project: str | None = None
+    """Both belong to a key: the provider's own are not sent with this one."""
 
     def __post_init__(self) -> None:
         _check_key(self.api_key_env, self.api_key_file)

@@ -86,6 +86,27 @@ async def test_a_tenants_calls_are_made_with_its_own_key_and_all_others_with_the
     assert authorizations(upstream) == [f"Bearer {ACMES}", f"Bearer {OURS}", f"Bearer {ACMES}"]
 
 
+async def test_what_belongs_to_the_providers_key_is_not_sent_with_a_tenants(
+    wall_of: OpenWall, upstream: Upstream, keys: dict[str, Path]
+) -> None:
+    """A provider refuses a key that comes with the name of somebody else's organization."""
+    tenants = {
+        "acme": {"api_key_file": str(keys[ACMES])},
+        "globex": {"api_key_file": str(keys[ACMES]), "organization": "org-globex", "project": "proj-globex"},
+    }
+    ours = {"organization": "org-ours", "project": "proj-ours", "api_key_file": str(keys[OURS])}
+    settings = provider("chat", upstream, "p", tenants=tenants, **ours)
+    agent = AgentDefinition(name="wants-a-good-key", provider="p", model="wants-a-good-key")
+    wall = await wall_of(providers={"p": settings}, agents=(agent,))
+    for tenant in ("other", "acme", "globex"):
+        assert (await run_as(wall, await key(wall.client, tenant=tenant))).status == 200
+    sent = [
+        tuple(attempt.headers.get(f"OpenAI-{name}") for name in ("Organization", "Project"))
+        for attempt in upstream.log.of("wants-a-good-key")
+    ]
+    assert sent == [("org-ours", "proj-ours"), (None, None), ("org-globex", "proj-globex")]
+
+
 async def test_a_tenants_bad_key_opens_its_own_circuit_and_nobody_elses(
     wall_of: OpenWall, upstream: Upstream, keys: dict[str, Path]
 ) -> None:
