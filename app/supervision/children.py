@@ -1,14 +1,16 @@
 """Opens child runs, on the host of their parent, and waits for them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 from app.db.errors import StoreUnavailable
 from app.definitions.lookup import AgentLookup
 from app.identity import new_run_id
 from app.store.change import Change
+from app.store.patience import patiently
 from app.supervision.child_runs import ChildAsk as ChildAsk
 from app.supervision.child_runs import ChildFinished as ChildFinished
 from app.supervision.child_runs import ChildOutcome as ChildOutcome
@@ -33,6 +35,8 @@ from domain.ledger import Ledger
 from domain.run import Run, RunStatus, evolve
 from domain.session import Session
 
+T = TypeVar("T")
+
 
 class Children:
     """A child is a run like every other: in the roster, with a heartbeat, and cancelled by its id.
@@ -51,13 +55,14 @@ class Children:
 
     async def run(self, parent: LiveRun, ask: ChildAsk) -> ChildOutcome:
         """See `RunsChildren`."""
-        root, ledger = await left_by(self._runs, ask.in_place_of) if ask.in_place_of else (None, Ledger())
+        root, ledger = await self._left_by(ask.in_place_of)
         create = _creation(parent.run, ask, root)
-        child, actor = self._open(parent, ask, create, await looked_up(self._agents, create), ledger)
-        if ask.in_place_of is not None:
-            await self._note(ask.in_place_of, child.id)
+        definition = await self._patiently(partial(looked_up, self._agents, create))
+        child, actor = self._open(parent, ask, create, definition, ledger)
         task = self._roster.start(actor)
         try:
+            if ask.in_place_of is not None:
+                await self._note(ask.in_place_of, child.id)
             await asyncio.wait({task})
         except asyncio.CancelledError:
             await self._end_first(parent, child, actor, task)
@@ -67,7 +72,16 @@ class Children:
         if child.run.status.ended:
             return _outcome_of(child.run)
         await parent.flush()  # whatever cost the child its pen may have cost the parent its own
-        return _outcome_of(await self._runs.load(child.id))
+        return _outcome_of(await self._patiently(partial(self._runs.load, child.id)))
+
+    async def _left_by(self, interrupted: RunId | None) -> tuple[RunId | None, Ledger]:
+        """The root of its chain, and what a run finds done already that goes on from it."""
+        if interrupted is None:
+            return None, Ledger()
+        return await self._patiently(partial(left_by, self._runs, interrupted))
+
+    async def _patiently(self, read: Callable[[], Awaitable[T]]) -> T:
+        return await patiently(read, self._bench.store.outage_patience)
 
     def _open(
         self,
