@@ -15,6 +15,7 @@ from app.http.idempotency import is_keyed, once
 from app.http.in_flight import IN_FLIGHT
 from app.http.negotiation import EVENT_STREAM, JSON, choose
 from app.http.outcomes import end_of, respond
+from app.http.own_run import own_run
 from app.http.preconditions import etag_of
 from app.http.queued import accepted, prefers_async, queued
 from app.http.replies import reply
@@ -138,7 +139,7 @@ async def _found(request: web.Request) -> Found:
 
 
 async def _opened(request: web.Request, submission: Submission, submit: Submit) -> web.StreamResponse:
-    """Whoever hangs up while the run is being opened does not leave it half open, hence the shields."""
+    """Whoever hangs up while the run is being opened does not leave it half open."""
     services = services_of(request)
     if is_keyed(request):
         return await _once(request, submission, submit)
@@ -146,26 +147,25 @@ async def _opened(request: web.Request, submission: Submission, submit: Submit) 
     if prefers_async(request):
         return queued(request, await shield(submit(await submission(False))))
     media = choose(request.headers.get("Accept"), (EVENT_STREAM, JSON))
-    opened = await shield(submit(await submission(media == EVENT_STREAM)))
-    run_id = RunId(opened.stream_id)
-    if media == EVENT_STREAM:
-        return await stream_run(request, run_id)
-    name_run(request, run_id)
-    async with request.app[IN_FLIGHT].until_stop():
-        ended = await end_of(services.log, run_id)
-    return respond(ended, request)
+    wanted = await submission(media == EVENT_STREAM)
+    async with own_run(request, _begun(submit, wanted)) as run_id:
+        if media == EVENT_STREAM:
+            return await stream_run(request, run_id)
+        async with request.app[IN_FLIGHT].until_stop():
+            ended = await end_of(services.log, run_id)
+        return respond(ended, request)
+
+
+async def _begun(submit: Submit, start: StartRequest) -> RunId:
+    return RunId((await submit(start)).stream_id)
 
 
 async def _once(request: web.Request, submission: Submission, submit: Submit) -> web.Response:
     """A stream cannot be given again, so a key goes with a queued run only (IDEM-1)."""
     if not prefers_async(request):
         raise BadIdempotencyKey("Here an Idempotency-Key goes with Prefer: respond-async only.")
-
-    async def begin(start: StartRequest) -> RunId:
-        return RunId((await submit(start)).stream_id)
-
     form = accepted(services_of(request).server.prefix)
-    return await once(request, form, partial(submission, False), begin=begin)
+    return await once(request, form, partial(submission, False), begin=partial(_begun, submit))
 
 
 async def _submission(request: web.Request, streaming: bool) -> StartRequest:

@@ -5,10 +5,12 @@ import logging
 from collections.abc import Callable
 from time import monotonic
 
+from app.db.errors import StoreUnavailable
 from app.faults import fault_point
 from app.functions.context import WorkflowContext
 from app.functions.function import WorkflowFunction
 from app.functions.runner import FunctionFinished, FunctionLeftBehind, Returned
+from app.store.errors import Fenced
 from app.supervision.live_run import LiveRun
 from app.supervision.ownership import make_sure
 from app.supervision.spending import Spending
@@ -58,6 +60,8 @@ class FunctionNodes:
         await make_sure(self._live, self._bench.host)
         try:
             returned = await self._call(node, function, began)
+        except (Fenced, StoreUnavailable):
+            raise  # the run is not this host's any more, or cannot be written: no matter of the function's
         except Exception as error:  # noqa: BLE001 - a crash of the function is the node's outcome
             return self._note_failure(node, function, error, began)
         self._record(node, returned, began)

@@ -274,3 +274,22 @@ def to_b(text: str) -> Handoff:
 @workflow_function
 def that_is_all(text: str) -> Done:
     return Done("All is said.")
+
+
+async def test_the_tree_of_a_workflow_has_its_agents(workshop: Workshop) -> None:
+    client = await workshop.open(sequence(agent("a"), agent("b", "yes")))
+    run_id = (await run(client)).body["id"]
+    await client.views_show("runs")
+    tree = (await client.get(f"/tracon/api/runs/{run_id}/tree")).body
+    assert [(one["depth"], one["agent"]) for one in tree["runs"]] == [(0, "w"), (1, "echo"), (1, "yes")]
+
+
+async def test_whoever_hangs_up_ends_the_workflow_where_the_setting_says_so(workshop: Workshop) -> None:
+    definition = sequence(function("a", "hold"))
+    client = await workshop.open(definition, server={"port": 0, "on_disconnect": "cancel"})
+    async with client.session.post(RUN, json={"message": "x"}, headers=STREAM) as response:
+        stream = Stream(response)
+        await stream.until("NodeInvoked")
+        run_id = stream.run_id
+    async with client.watch(run_id) as watching:
+        assert (await watching.rest())[-1].event == "RunCancelled"
