@@ -12,6 +12,7 @@ from app.http.auth import GATEKEEPER, Gatekeeper, authenticate
 from app.http.display import encode
 from app.http.host import get_root
 from app.http.in_flight import IN_FLIGHT, InFlight, hold
+from app.http.key_watch import KeyWatch
 from app.http.locality import is_loopback
 from app.http.middleware import observe, stamp, tell_problems
 from app.http.openapi import describe
@@ -98,11 +99,18 @@ def _url(host: str, port: int) -> str:
 
 
 async def _keep_streams_open(application: web.Application) -> AsyncIterator[None]:
-    timer = asyncio.create_task(application[STREAMS].keep_open(), name="sse keep-alive")
+    services, streams = application[SERVICES], application[STREAMS]
+    keys = KeyWatch(streams, services.keyring, services.auth.cache_ttl)
+    timers = (
+        asyncio.create_task(streams.keep_open(), name="sse keep-alive"),
+        asyncio.create_task(keys.run(), name="sse keys"),
+    )
     yield
-    timer.cancel()
-    with suppress(asyncio.CancelledError):
-        await timer
+    for timer in timers:
+        timer.cancel()
+    for timer in timers:
+        with suppress(asyncio.CancelledError):
+            await timer
 
 
 async def _stop(application: web.Application) -> None:

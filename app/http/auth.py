@@ -12,7 +12,7 @@ from app.http.principal import LOCAL, Principal
 from app.http.rate_limit import RateLimiter
 from app.http.request_keys import PRINCIPAL
 from app.http.route import route_of
-from app.keys.key import is_meant_as_key
+from app.keys.key import is_meant_as_key, prefix_of
 from app.keys.keyring import Keyring
 from app.settings import AuthSettings
 
@@ -57,7 +57,8 @@ class Gatekeeper:
         if key is None:
             raise Unauthenticated(_NO_SUCH_KEY, presented=True)
         self._noted(key.id)
-        return Principal(tenant=key.tenant, scopes=key.scopes, key_id=key.id)
+        prefix = prefix_of(secret)
+        return Principal(tenant=key.tenant, scopes=key.scopes, key_id=key.id, key_prefix=prefix)
 
 
 GATEKEEPER = web.AppKey("gatekeeper", Gatekeeper)

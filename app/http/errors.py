@@ -59,6 +59,13 @@ class Unauthenticated(Refused):
         self.headers = {"WWW-Authenticate": f'Bearer realm="tracon"{error}'}
 
 
+class KeyEnded(Unauthenticated):
+    """The key under which a stream was open is not in force any more. Watch the run with another one."""
+
+    def __init__(self) -> None:
+        super().__init__("The key of this stream was revoked, or has expired.", presented=True)
+
+
 class ScopeMissing(Refused):
     """The key is not for this. Use one with the scope that is named."""
 

@@ -15,6 +15,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     scopes: frozenset[Scope]
     key_id: UUID | None = None
     """The key that it came with; none for a client on this machine that sent none."""
+    key_prefix: str | None = None
+    """How that key begins."""
 
 
 LOCAL = Principal(tenant=DEFAULT_TENANT, scopes=frozenset(Scope))

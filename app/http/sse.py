@@ -11,10 +11,11 @@ from aiohttp import ClientConnectionResetError, web
 from prometheus_client import Gauge
 
 from app.http.display import encode, frame_data
+from app.http.errors import KeyEnded
 from app.http.in_flight import HostStopping, InFlight
 from app.http.negotiation import EVENT_STREAM
 from app.http.problems import Problem, is_crash, problem_of
-from app.http.request_keys import REQUEST_ID
+from app.http.request_keys import PRINCIPAL, REQUEST_ID
 from app.store.feed import Frame
 from domain.events import Recorded
 from domain.ids import RunId
@@ -70,12 +71,41 @@ class EventStream(web.StreamResponse):
         self.content_type = EVENT_STREAM
         self._request = request
         self._sent_at = asyncio.get_running_loop().time()
+        self._allowed: asyncio.Timeout | None = None
+        self._forbidden = False
         self.position: int | None = None
         """The number of the last frame that was sent, for whoever has to go on elsewhere."""
 
     async def begin(self) -> None:
         """Let the client know at once that there will be a stream."""
         await self.prepare(self._request)
+
+    @property
+    def key_prefix(self) -> str | None:
+        """How the key begins with which it was asked for, if it was one."""
+        principal = self._request.get(PRINCIPAL)
+        return None if principal is None else principal.key_prefix
+
+    def forbid(self) -> None:
+        """Its key is not in force any more: what sends in `while_allowed` raises KeyEnded."""
+        self._forbidden = True
+        if self._allowed is not None:
+            self._allowed.reschedule(asyncio.get_running_loop().time())
+            self._allowed = None
+
+    @asynccontextmanager
+    async def while_allowed(self) -> AsyncIterator[None]:
+        timer = asyncio.timeout(0 if self._forbidden else None)
+        try:
+            async with timer:
+                self._allowed = timer
+                yield
+        except TimeoutError:
+            if timer.expired():
+                raise KeyEnded from None
+            raise
+        finally:
+            self._allowed = None
 
     @property
     def stalled(self) -> bool:
@@ -130,7 +160,7 @@ class OpenStreams:
         self._open.add(stream)
         self._gauge.inc()
         try:
-            async with self._in_flight.until_stop():
+            async with self._in_flight.until_stop(), stream.while_allowed():
                 yield stream
         except ClientConnectionResetError:
             pass
@@ -153,6 +183,9 @@ class OpenStreams:
             await asyncio.sleep(tick_s)
             for stream in tuple(self._open):
                 await stream.look_after(loop.time(), self._keepalive_s - tick_s)
+
+    def __iter__(self) -> Iterator[EventStream]:
+        return iter(tuple(self._open))
 
     def close(self) -> None:
         """Have every stream end, with a frame that says why and where it can go on (DRAIN)."""

@@ -39,6 +39,10 @@ class Keyring:
         key = self._known.get(prefix) or await self._asked(prefix)
         return key if key is not None and key.opens(secret) else None
 
+    async def holds(self, prefix: str) -> bool:
+        """Whether the key that begins like this is in force. Raise StoreUnavailable as `find` does."""
+        return (self._known.get(prefix) or await self._asked(prefix)) is not None
+
     def forget(self, prefix: str) -> None:
         """Ask again the next time."""
         self._known.pop(prefix, None)
