@@ -113,7 +113,7 @@ ROUTES: tuple[Route, ...] = (
     post("/api/agents/{name}/run", start_run, "Start a run and stream its events", RunAnswer, streams=True,
          later=RunRecord, keyed=True,
          scope=RUN, body=StartRunBody, errors=(404, 406, 409, 413, 415, 422, 429, 501, 502, 503, 504)),
-    get("/api/agents", list_agents, "The agents that can be run", AgentList, scope=READ),
+    get("/api/agents", list_agents, "The agents that can be run", AgentList, scope=READ, errors=(503,)),
     get("/api/agents/{name}", get_agent, "One agent", AgentDefinition, scope=READ, errors=(404, 503)),
     put("/api/agents/{name}", define_agent, "Define an agent of the tenant's own, or define it anew",
         AgentVersionRecord, scope=OPERATE, body=AgentBody, conditional=True, creates=True,

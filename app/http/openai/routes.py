@@ -49,7 +49,7 @@ OPENAI_ROUTES: tuple[Route, ...] = (
         errors=(404, 503)),
     get("/v1/conversations/{id}/items", list_items, "The messages of a conversation", ConversationItemList,
         scope=READ, query=ItemsQuery, errors=(404, 503)),
-    get("/v1/models", list_models, "The agents, as models", ModelList, scope=READ),
-    get("/v1/models/{name}", get_model, "One agent, as a model", Model, scope=READ, errors=(404,)),
+    get("/v1/models", list_models, "The agents, as models", ModelList, scope=READ, errors=(503,)),
+    get("/v1/models/{name}", get_model, "One agent, as a model", Model, scope=READ, errors=(404, 503)),
 )
 # fmt: on
