@@ -128,6 +128,7 @@ class Continuer:
                 definition=definition,
                 alongside=(_note(past, NoteContinued(by=new)),),
                 ledger=verdict.ledger,
+                patient=True,
             )
         )
         self._metrics.runs_continued.inc()

@@ -44,6 +44,8 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     """How far its session must be, where the run is not to know of anything that came later."""
     ledger: Ledger = Ledger()
     """What the run finds done already."""
+    patient: bool = False
+    """Nobody waits for the answer: a store that has just gone has the time that live runs give it."""
     history: tuple[Message, ...] = ()
     """What the model is shown before the input of a run that has no session."""
 
@@ -83,7 +85,7 @@ class Opener:
             run = _after(nothing, created)
             begun = self._beginning(run, opening.definition, claim) if create.queue is None else []
             try:
-                patience_s = ADMISSION_PATIENCE_S
+                patience_s = self._bench.store.outage_patience if opening.patient else ADMISSION_PATIENCE_S
                 kept = await self._append(run, 0, [*created, *begun], claim, create.tenant, patience_s)
             except StoreUnavailable:
                 self.refuse(run.id)

@@ -2,18 +2,23 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
 
 from app.main import Host
-from app.supervision import session_turns
+from app.supervision import opening, session_turns
 from app.supervision.drain import Draining
+from app.supervision.opening import Opener
 from app.supervision.runs import Runs
 from domain import events as e
 from domain.commands import FailRun, ResolveTool
 from domain.ids import DEFAULT_TENANT, RunId, run_stream, session_stream
 from tests.hosts import OpenHost, follow, kinds, only, start
+from tests.http.client import eventually
+from tests.store.proxy import proxied
 from tests.supervision.crashing import GONE, World, close_orphan, die, settings, silent, successor
 from tracon import tool
 
@@ -213,6 +218,37 @@ async def test_a_cancel_that_whoever_closed_the_run_did_not_see_keeps_it_from_go
     await close_orphan(other, run_id)
     old = await other.services.log.read_stream(run_stream(run_id))
     assert [one.cause for one in only(old, e.RunContinuationBlocked)] == [e.ContinuationBlock.WAS_ENDING]
+
+
+async def test_an_outage_in_the_middle_of_it_changes_nothing_but_the_time(
+    host_of: OpenHost,
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """CONT-1, EVENT-8: no client waits for it, so it has the patience of live runs, and is tried once."""
+    monkeypatch.setattr(opening, "ADMISSION_PATIENCE_S", 0.01)
+    append, world = Opener._append, World()
+    async with proxied(tmp_path, database) as proxy:
+        host = await host_of(settings(STEPS, silent_after=1), tools=world.tools("first", *TOOLS))
+        other = await host_of(settings(STEPS), tools=world.tools("second", *TOOLS), dsn=proxy.dsn)
+        run_id = await start(host, "a", session_id="s")
+        await silent(host, run_id, 1)
+        await die(host)
+        await Runs(host.services.log).execute(run_id, FailRun(error=GONE))
+
+        async def refused(self: Opener, *arguments: Any) -> Any:
+            await proxy.refuse()
+            appending = asyncio.create_task(append(self, *arguments))
+            await eventually(lambda: "store.down" in [record.message for record in caplog.records])
+            await proxy.accept()
+            return await appending
+
+        monkeypatch.setattr(Opener, "_append", refused)
+        await other.continuer.consider(run_id)
+        assert kinds(await follow(host, await successor(host, run_id)))[-1] == "RunCompleted"
+    assert world.ran() == ONCE
 
 
 async def test_a_run_without_a_session_stays_as_it_was_closed(host_of: OpenHost) -> None:

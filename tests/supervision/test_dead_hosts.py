@@ -13,6 +13,7 @@ from app.main import Host
 from domain import events as e
 from domain.ids import RunId, run_stream
 from tests.hosts import OpenHost, follow, kinds, only, scripted
+from tests.http.client import eventually
 from tests.supervision.one_database import database as database
 from tests.supervision.processes import NO_SCAN, RECONCILING, Busy, Trial, busy_provider, on_trial
 
@@ -33,6 +34,7 @@ def settings(provider: str) -> str:
             + CALLS.format("careless", "destroy")
             + DONE.format("careless"),
             CALLS.format("burning", "burn") + DONE.format("burning"),
+            CALLS.format("seizing", "seize") + CALLS.format("seizing", "destroy") + DONE.format("seizing"),
             CALLS.format("blocking", "block") + DONE.format("blocking"),
         )
     )
@@ -40,6 +42,7 @@ def settings(provider: str) -> str:
         (
             TOOLS.format("careless", '"wait_for_go", "destroy"'),
             TOOLS.format("burning", '"burn"'),
+            TOOLS.format("seizing", '"seize", "destroy"'),
             TOOLS.format("blocking", '"block"'),
             '[agents.retrying]\nprovider = "wire"\nmodel = "m"\n',
             f'[providers.wire]\ntype = "openai"\nbase_url = "{provider}"\n',
@@ -111,6 +114,20 @@ async def test_a_zombie_starts_no_tool_and_writes_nothing(host_of: OpenHost, tri
     recorded = await other.services.log.read_stream(run_stream(run_id))
     assert len(recorded) == length
     assert "ToolReturned" not in kinds(recorded)
+
+
+async def test_a_host_whose_interpreter_stood_still_for_too_long_is_a_zombie_too(
+    host_of: OpenHost, trial: Trial
+) -> None:
+    """EVENT-3, RECON-2: no thread of it could beat, so its run was closed; it finds that, and goes no further."""
+    other = await host_of(RECONCILING + STALLS)
+    fenced, destroyed = trial.logged().count("run.fenced"), trial.marks().count("destroyed")
+    async with trial.run("seizing") as run_id:
+        length = await closed_by(other, run_id)
+        await trial.marked("seized")
+        await eventually(lambda: trial.logged().count("run.fenced") > fenced, within_s=30)
+    assert trial.marks().count("destroyed") == destroyed
+    assert len(await other.services.log.read_stream(run_stream(run_id))) == length
 
 
 async def test_a_zombie_makes_no_model_call(host_of: OpenHost, trial: Trial, provider: Busy) -> None:

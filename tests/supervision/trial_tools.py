@@ -1,5 +1,6 @@
 """Tools for hosts in processes of their own. What they do, they write down in the folder of the trial."""
 
+import ctypes
 import os
 import time
 from pathlib import Path
@@ -39,6 +40,15 @@ def burn() -> str:
     while time.monotonic() < ends_at:
         sum(range(4_000_000))
     return "burnt"
+
+
+@tool(effect="read", timeout=60)
+def seize() -> str:
+    """Stop the whole interpreter, as C code does that never lets go of it. No thread of the host turns."""
+    mark("seizing")
+    ctypes.PyDLL(None).usleep(int(BUSY_S * 1_000_000))
+    mark("seized")
+    return "seized"
 
 
 @tool(effect="read", timeout=60)
