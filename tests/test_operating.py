@@ -88,7 +88,7 @@ def test_the_runbook_knows_every_series() -> None:
 def test_the_runbook_knows_every_failure_of_the_readme() -> None:
     rows = first_cells(README, "| when this fails |")
     assert len(rows) > 20
-    assert first_cells(RUNBOOK, "| when this fails |") == rows
+    assert set(first_cells(RUNBOOK, "| when this fails |")) == set(rows)
 
 
 def test_each_failure_of_the_readme_names_a_test_that_there_is() -> None:
