@@ -12,7 +12,7 @@ from domain.errors import Conflict, NotFound, Rejected
 from domain.events import RunEvent, RunKind
 from domain.ids import RunId
 from domain.queueing import QueueSpec
-from domain.refusals import AlreadyContinued, RunNotEnded
+from domain.refusals import AlreadyContinued, RunNotEnded, WaitIsOver
 from domain.run import Run, RunStatus, fold
 from domain.waiting import InputRequest
 from domain.workflow import Checkpoint, WorkflowRun, answered
@@ -109,6 +109,8 @@ def responded(past: PastRun, request_id: str | None, answer: str, after: Next) -
     pending = open_requests(run)
     if run.continued_by is not None:
         raise AlreadyContinued(run.id, run.continued_by)
+    if run.wait_over is not None:
+        raise WaitIsOver(run.id)
     if request_id is None and len(pending) != 1:
         asked = ", ".join(request.id for request in pending) or "none"
         raise RequestNotFound(run.id, f"(request_id was left out; there are: {asked})")

@@ -133,7 +133,7 @@ class WorkflowService:
     async def resume(self, ask: GoOn, checkpoint: str | None = None) -> Recorded[Event]:
         """Open a run that goes on from the latest checkpoint, or from the one that is named (WF-2).
 
-        Raise Draining, RunNotFound, or what `resumed` raises.
+        Raise Draining, RunNotFound, QuotaExceeded, or what `resumed` raises.
         """
         self._drain.admit()
         while True:
@@ -151,7 +151,7 @@ class WorkflowService:
     async def respond(self, ask: GoOn, request_id: str | None, answer: str) -> Recorded[Event]:
         """Open the run that goes on with a person's answer. Of two answers at once, one does (WF-3).
 
-        Raise Draining, RunNotFound, or what `responded` raises.
+        Raise Draining, RunNotFound, QuotaExceeded, or what `responded` raises.
         """
         self._drain.admit()
         while True:
@@ -178,8 +178,10 @@ class WorkflowService:
             open=going_on.open,
             alongside=(*ask.alongside, note),
         )
+        asked = Asked(after.run_id, going_on.create.agent)
         try:
-            return await self._opener.open(opening)
+            async with self._quotas.admitted(going_on.create.tenant, asked):
+                return await self._opener.open(opening)
         except VersionConflict as conflict:
             if stream not in conflict.stream_ids:
                 raise

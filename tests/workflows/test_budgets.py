@@ -252,3 +252,28 @@ async def test_the_list_of_checkpoints_of_an_endless_chain_is_refused(workshop: 
     last = await a_chain_of(client, 129)
     answer = await client.get(f"{RUNS}/{last}/checkpoints")
     assert (answer.status, answer.body["code"]) == (409, "chain_too_long")
+
+
+async def test_a_spent_quota_keeps_a_function_from_starting(workshop: Workshop) -> None:
+    """BUDGET-6: at the same place as the budget, with the quota's own type."""
+    client = await workshop.open(
+        sequence(function("a", "pay"), function("b", "pay"), function("c")),
+        functions=FUNCTIONS,
+        quotas={"q": {"metric": "cost", "period": "day", "limit": "1.0"}},
+    )
+    answer = await run(client)
+    assert refused(answer) == (429, "tenant_quota_exceeded", "QuotaExceeded")
+    assert answer.body["detail"].startswith("node c: ")
+    assert workshop.calls == []
+
+
+async def test_an_answer_that_there_is_no_quota_for_can_be_given_later(workshop: Workshop) -> None:
+    """BUDGET-6: the question stays."""
+    client = await workshop.open(
+        sequence(person("ok")), quotas={"q": {"metric": "runs", "period": "day", "limit": "1"}}
+    )
+    run_id = (await run(client)).body["id"]
+    answer = await respond(client, run_id, "yes")
+    assert (answer.status, answer.body["code"]) == (429, "tenant_quota_exceeded")
+    listed = await client.get(f"{RUNS}/{run_id}/requests")
+    assert len(listed.body["requests"]) == 1

@@ -207,3 +207,14 @@ async def test_what_was_answered_and_by_which_run_is_on_record(workshop: Worksho
     assert [event["type"] for event in events[-3:]] == ["RunAwaitingInput", "InputAnswered", "RunContinued"]
     assert events[-2]["data"]["answer"] == "yes"
     assert events[-1]["data"]["by"] == after
+
+
+async def test_a_question_that_was_withdrawn_is_asked_no_more(workshop: Workshop) -> None:
+    """WF-3: a cancel of a run that waits."""
+    client = await workshop.open(sequence(person("ok"), function("b")))
+    run_id = (await run(client)).body["id"]
+    assert (await client.post(f"/tracon/api/runs/{run_id}/cancel")).status == 202
+    assert await requests_of(client, run_id) == []
+    late = await respond(client, run_id, "yes")
+    assert (late.status, late.body["code"]) == (409, "wait_is_over")
+    assert workshop.calls == []
