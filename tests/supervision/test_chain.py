@@ -193,6 +193,15 @@ async def test_a_primary_that_cannot_call_tools_is_skipped_too(host_of: OpenHost
     assert only(seen, e.RunCompleted)[0].fallbacks_taken == (P1,)
 
 
+async def test_agents_that_may_be_called_are_tools_to_a_model(host_of: OpenHost) -> None:
+    """CHAIN-4: a link that cannot call tools cannot call agents."""
+    mute = f"supports_tools = false\n{OK}"
+    other = '\n[agents.b]\nprovider = "p2"\nmodel = "m"\n'
+    seen = await run(await host_of(chained(mute, OK, agent='agents = ["b"]') + other))
+    assert called(seen) == ["p2"]
+    assert [skip.reason for skip in only(seen, e.ChainLinkSkipped)] == ["no_tool_support"]
+
+
 async def test_a_turn_that_no_link_can_serve_fails_without_a_call(host_of: OpenHost) -> None:
     """CHAIN-4."""
     mute = f"supports_tools = false\n{OK}"
