@@ -310,3 +310,33 @@ async def test_a_workflow_run_that_was_orphaned_names_how_it_is_resumed(workshop
     blocked = (await client.events(str(run_id)))[-1]
     assert blocked["type"] == "RunContinuationBlocked"
     assert blocked["data"]["remedy"] == f"POST /api/workflows/runs/{run_id}/resume"
+
+
+async def test_a_run_that_reconciliation_has_closed_is_gone_on_with_too(workshop: Workshop) -> None:
+    """WF-4: and its old host, if it lives after all, has no further effect for it (EVENT-3)."""
+    client = await workshop.open(
+        sequence(function("a"), function("b", "hold"), function("c")), workflows=RESUMING
+    )
+    first = await queued(client)
+    await workshop.held.reached.wait()
+    run_id, orphans = RunId(UUID(first)), client.host.orphans
+    history = (await orphans.histories([run_id]))[run_id]
+    assert await orphans.close(Orphan(run_id=run_id, host="gone", silent_for_s=None), history)
+    assert await orphans.announce(run_id)
+    workshop.held.let_go.set()
+    record = (await client.get(f"/tracon/api/runs/{first}")).body
+    assert record["error_type"] == "orphaned"
+    assert (await ended(client, record["continued_by_run_id"]))["status"] == "Completed"
+    assert [call.node for call in workshop.calls] == ["a", "c"]
+
+
+async def test_without_resumes_the_jobs_second_attempt_closes_the_run(
+    workshop: Workshop, pool: asyncpg.Pool
+) -> None:
+    """WF-4: `max_resume_attempts` may be 0."""
+    client = await workshop.open(
+        sequence(function("a"), function("b", "hold")), workflows={**RESUMING, "max_resume_attempts": 0}
+    )
+    run_id = await lost_in_its_second_step(workshop, pool, client)
+    record = await ended(client, run_id)
+    assert (record["error_type"], record["continued_by_run_id"]) == ("interrupted", None)
