@@ -132,6 +132,7 @@ def _next_command(run: Run, tenant: str) -> st.SearchStrategy[c.RunCommand]:
         [
             c.FailRun(error=_ERROR),
             c.CancelRun(reason="enough"),
+            c.CloseAbandoned(error=_ERROR, asked="enough"),
             c.RequestCancel(),
             c.ExhaustAttempts(attempts=1),
         ]
