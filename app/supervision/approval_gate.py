@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from app.supervision.agent_tools import AgentTool
 from app.supervision.live_run import LiveRun
+from app.tools.arguments import InvalidArguments, read_arguments
 from app.tools.registry import Tool
 from domain.commands import AwaitApproval
 from domain.events import AwaitedCall, CallDecision, ToolEffect
@@ -47,7 +48,9 @@ class ApprovalGate:
         if not isinstance(tool, Tool) or not tool.requires_approval or self._begins_no_bodies:
             return False
         harmless = tool.safe_to_repeat or tool.effect is ToolEffect.READ
-        return self._live.ledger.answer(call.name, call.arguments, harmless=harmless) is None
+        if self._live.ledger.answer(call.name, call.arguments, harmless=harmless) is not None:
+            return False
+        return _can_be_made(tool, call)
 
     def _decision_on(self, call: ToolCall) -> CallDecision | None:
         return next((one.decision for one in self._live.run.open_calls if one.call.id == call.id), None)
@@ -74,6 +77,15 @@ class ApprovalGate:
         """It does for the second time what somebody approved of once."""
         created = self._live.run.created
         return created is not None and created.replay is not None and not self._begins_no_bodies
+
+
+def _can_be_made(tool: Tool, call: ToolCall) -> bool:
+    """Nobody is asked about a call that fails for its arguments: the model is told that at once."""
+    try:
+        read_arguments(call.arguments, tool.signature.arguments)
+    except InvalidArguments:
+        return False
+    return True
 
 
 def denied(decision: CallDecision) -> str:

@@ -46,6 +46,12 @@ tool_call = { name = "refund", id = "same", arguments = { order = "7" } }
 
 [[providers.script.models.twice.default]]
 last_tool_result = "It says: {result}"
+[[providers.script.models.broken.default]]
+tool_call = { name = "refund", id = "c1", arguments = { oder = "7" } }
+
+[[providers.script.models.broken.default]]
+text = "I was wrong."
+
 [[providers.script.models.long.default]]
 tool_call = { name = "refund", id = "c1", arguments = { order = "7" } }
 
@@ -57,7 +63,7 @@ last_tool_result = "Done: {result}"
 """
 AGENTS = "".join(
     f'[agents.{name}]\nprovider = "script"\nmodel = "{name}"\ntools = ["look", "refund", "mail"]\n'
-    for name in ("m", "once", "twice", "long")
+    for name in ("m", "once", "twice", "long", "broken")
 )
 
 

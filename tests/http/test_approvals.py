@@ -152,6 +152,13 @@ async def test_a_decision_is_of_one_step_only(client: Client, desk: Desk) -> Non
     assert [message.content for message in results] == ["refunded 7"]
 
 
+async def test_nobody_is_asked_about_a_call_that_cannot_be_made(client: Client, desk: Desk) -> None:
+    """TOOL-1: wrong arguments are a result that the model reads, at once."""
+    answer = await client.run("broken")
+    assert (answer.status, answer.body["answer"]) == (200, "I was wrong.")
+    assert desk.ran == {}
+
+
 async def test_approvals_are_listed_and_read(client: Client) -> None:
     first, second = await waits(client, session_id="s"), await waits(client, "m")
     await follow(client.host, await opened(client, first))
