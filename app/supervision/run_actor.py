@@ -125,7 +125,8 @@ class RunActor(Actor[Cancel | PenLost]):
         while True:
             match self._next():
                 case CallModel(step=step):
-                    error = await self._admitted(partial(self._model_step.perform, step))
+                    perform = partial(self._model_step.perform, step)
+                    error = await self._spending.during(self._model_step.estimate(), perform)
                     if error is not None:
                         return FailRun(error=error)
                 case CallTools(calls=calls):
@@ -133,12 +134,10 @@ class RunActor(Actor[Cancel | PenLost]):
                     await self._tool_step.perform(calls if together else calls[:1])
                 case AskApproval(calls=calls):
                     return self._tool_step.gate.ending_for(calls)
-                case Summarise() | AskJudge() as action:
-                    error = await self._admitted(partial(self._side_steps.perform, action))
+                case UseSummary() | Summarise() | AskJudge() | TellUnmet() as action:
+                    error = await self._side_steps.perform(action)
                     if error is not None:
                         return FailRun(error=error)
-                case UseSummary() | TellUnmet() as action:
-                    await self._side_steps.perform(action)
                 case TellMissing(missing=missing):
                     self._live.execute(Nudge(missing=missing, message=nudge_for(missing)))
                 case GiveUp(error=error):
@@ -147,13 +146,6 @@ class RunActor(Actor[Cancel | PenLost]):
                     return CompleteRun()
                 case action:
                     assert_never(action)
-
-    async def _admitted(self, perform: Callable[[], Awaitable[RunError | None]]) -> RunError | None:
-        """Make a model call, the agent's own or one beside it, if the budget has room for it (BUDGET-2).
-
-        No call beside the agent's own is expected to read more than the agent's model does.
-        """
-        return await self._spending.during(self._model_step.estimate(), perform)
 
     def _next(self) -> Action:
         return next_action(
