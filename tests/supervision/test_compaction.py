@@ -195,7 +195,7 @@ class TestFailure:
         self, host_of: OpenHost
     ) -> None:
         """It is bounded by the run's deadline as every call is, and leaves the run something of it."""
-        host = await host_of(settings("default = { silent = true }", more='[turn]\ntimeout = "4s"'))
+        host = await host_of(settings("default = { silent = true }", more='[turn]\ntimeout = "8s"'))
         seen = await run(host, messages=TALK)
         assert only(seen, SideCallFailed)[0].failure_class is FailureClass.INTERNAL
         assert kinds(seen)[-4:] == ["CompactionFailed", "ModelCallStarted", "ModelReplied", "RunCompleted"]
