@@ -15,7 +15,7 @@ from tests.http.conftest import Hosts
 from tests.http.test_auth import bearer, key, named
 
 SHARED = {
-    *("/api/agents", "/api/models", "/v1/models", "/api/meta", "/health", "/metrics", "/openapi.json"),
+    *("/api/models", "/api/meta", "/health", "/metrics", "/openapi.json"),
     "/api/triggers",
 }
 """What belongs to the host and is the same for every tenant."""
@@ -26,13 +26,19 @@ def belongs_to_a_tenant(route: Route) -> bool:
 
 
 OWNED = [route for route in ROUTES if belongs_to_a_tenant(route)]
-OF_ONE = [route for route in OWNED if "{" in route.path]
+OF_ONE = [route for route in OWNED if "{" in route.path and not route.creates]
+OF_A_NAME = [route for route in OWNED if route.creates]
 LISTS = [route for route in OWNED if "{" not in route.path and route.method == "GET"]
 
 
 BODIES: dict[str, object] = {
     "/api/idempotency/{key}/complete": {"answer": 1},
     "/api/approvals/{id}/decide": {"decision": "reject"},
+    "/api/agents/{name}": {"provider": "scripted", "model": "echo"},
+    "/api/agents/{name}/run": {"message": "hi"},
+    "/api/workflows/{name}": {"kind": "sequential", "nodes": [{"name": "look", "agent": "echo"}]},
+    "/api/workflows/{name}/run": {"message": "hi"},
+    "/api/workflows/runs/{id}/respond": {"answer": "yes"},
 }
 """What a route takes where it does not take an empty object."""
 
@@ -41,9 +47,22 @@ class Things:
     """One of everything that a tenant can have. A route to a new kind of thing wants it added here."""
 
     def __init__(
-        self, *, run: str, key: str, job: str, batch: str, response: str, conversation: str, approval: str
+        self,
+        *,
+        run: str,
+        key: str,
+        job: str,
+        batch: str,
+        response: str,
+        conversation: str,
+        approval: str,
+        workflow_run: str,
     ) -> None:
         self._by_collection = {
+            "/api/agents/{name}": "greeter",
+            "/v1/models/{name}": "greeter",
+            "/api/workflows/runs/{id}": workflow_run,
+            "/api/workflows/{name}": "review",
             "/api/runs/{id}": run,
             "/api/keys/{id}": key,
             "/api/jobs/{id}": job,
@@ -86,6 +105,11 @@ async def things_of(host: Client, headers: dict[str, str]) -> Things:
     conversation = await host.post("/tracon/v1/conversations", {}, **headers)
     await host.post("/tracon/api/agents/gated/run", {"message": "private"}, **headers)
     waiting = await host.post("/tracon/api/agents/asking/run", {"message": "private"}, **headers)
+    greeter = {"provider": "scripted", "model": "echo", "instructions": "private"}
+    await defined(host, "/tracon/api/agents/greeter", greeter, headers)
+    review = {"kind": "sequential", "nodes": [{"name": "ask", "ask": "private?"}]}
+    await defined(host, "/tracon/api/workflows/review", review, headers)
+    asked_back = await host.post("/tracon/api/workflows/review/run", {"message": "private"}, **headers)
     for view in ("runs", "tools", "statistics", "idempotency", "jobs", "schedules", "approvals"):
         await host.views_show(view)
     return Things(
@@ -96,7 +120,13 @@ async def things_of(host: Client, headers: dict[str, str]) -> Things:
         response=response.body["id"],
         conversation=conversation.body["id"],
         approval=waiting.body["id"],
+        workflow_run=asked_back.body["id"],
     )
+
+
+async def defined(host: Client, path: str, body: object, headers: Mapping[str, str]) -> None:
+    answer = await host.request("PUT", path, json=body, headers={"Accept": "application/json", **headers})
+    assert answer.status == 201, answer.body
 
 
 @pytest.mark.parametrize("route", OF_ONE, ids=named)
@@ -113,10 +143,24 @@ async def test_another_tenants_thing_is_not_found(hosts: Hosts, route: Route) ->
     assert served.status != 404, served.body
 
 
+@pytest.mark.parametrize("route", OF_A_NAME, ids=named)
+async def test_of_one_name_every_tenant_has_its_own(hosts: Hosts, route: Route) -> None:
+    """HTTP-2: to define it is to define one's own, and says nothing of another's."""
+    host = await hosts.open()
+    hosts.gate.let_go.set()
+    owner, stranger = await key(host), await key(host, tenant="zebra")
+    path = (await things_of(host, owner)).path(route)
+    before = await host.get(path, **owner)
+    made = await ask(host, route, path, stranger)
+    assert (made.status, made.body["version"]) == (201, 1)
+    assert "private" not in json.dumps(made.body)
+    assert (await host.get(path, **owner)).body == before.body
+
+
 @pytest.mark.parametrize("route", LISTS, ids=named)
 async def test_another_tenants_things_are_in_no_list(hosts: Hosts, route: Route) -> None:
     """HTTP-2"""
-    host = await hosts.open()
+    host = await hosts.open(quotas={"runs": {"metric": "runs", "period": "day", "limit": 1000}})
     hosts.gate.let_go.set()
     owner, stranger = await key(host), await key(host, tenant="zebra")
     await things_of(host, owner)
