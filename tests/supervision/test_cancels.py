@@ -15,6 +15,7 @@ from app.supervision.run_service import OwnerGone, RunNotHere
 from app.supervision.sql import sql
 from app.supervision.supervisor import CRASHED
 from domain import events as e
+from domain.errors import Conflict
 from domain.ids import DEFAULT_TENANT, RunId
 from domain.refusals import RunAlreadyEnded
 from tests.hosts import OpenHost, follow, only, scripted, start
@@ -119,6 +120,35 @@ async def test_a_host_that_was_not_heard_of_is_gone(host_of: OpenHost, pool: asy
 
 
 LEAVE = "INSERT INTO cancel_requests (run_id, host_id, reason) VALUES ($1, $2, '')"
+
+
+async def test_each_way_that_a_cancel_can_go_is_counted(host_of: OpenHost) -> None:
+    """CANCEL-1, 2: the refusals apart from one another."""
+    owner, asked = [await host_of(STALLS) for _ in range(2)]
+    near = await host_of(STALLS + '[cancellation]\nscope = "process"\n')
+
+    async def counted(host: Host, run_id: RunId, outcome: str) -> None:
+        registry, labels = host.services.metrics.registry, {"outcome": outcome}
+        before = registry.get_sample_value("tracon_cancels_total", labels) or 0.0
+        with suppress(Conflict):
+            await host.services.runs.cancel(DEFAULT_TENANT, run_id)
+        assert registry.get_sample_value("tracon_cancels_total", labels) == before + 1
+
+    first, second = await live_run(owner, session_id="s"), await live_run(owner)
+    await counted(asked, await start(owner, "a", session_id="s"), "queued")
+    await counted(near, first, "not_here")
+    await counted(owner, first, "here")
+    await follow(owner, first)
+    async with asyncio.timeout(10):
+        while owner.roster.find(first) is not None:
+            await asyncio.sleep(0.01)
+    await counted(owner, first, "already_ended")
+    await counted(asked, second, "elsewhere")
+    await follow(asked, second)
+    async with AsyncExitStack() as stack:
+        doomed = await host_of(STALLS, within=stack)
+        left = await live_run(doomed)
+    await counted(asked, left, "owner_gone")
 
 
 async def test_word_stays_until_the_run_has_ended(host_of: OpenHost, pool: asyncpg.Pool) -> None:

@@ -63,8 +63,10 @@ async def test_each_duty_tells_of_an_outage_once_and_of_its_end_once(
             lambda: (metrics.get_sample_value("tracon_heartbeat_failures_total") or 0.0) > failures + 20,
             within_s=30,
         )
+        await eventually(lambda: (metrics.get_sample_value("tracon_heartbeat_age_seconds") or 0.0) > 0.5)
         await proxy.accept()
         await eventually(lambda: told_by(caplog, "outage.ended").keys() >= DUTIES, within_s=30)
+        await eventually(lambda: (metrics.get_sample_value("tracon_heartbeat_age_seconds") or 9.0) < 0.5)
     # Who came through in the very moment in which the connections broke met it twice.
     for message in ("outage.began", "outage.ended"):
         told = told_by(caplog, message)

@@ -110,6 +110,7 @@ async def test_a_run_that_was_closed_elsewhere_starts_nothing_more(host_of: Open
     await Runs(other.services.log).execute(run_id, FailRun(error=CLOSED))
     leave.set()
     await gone(host, run_id)
+    assert host.services.metrics.registry.get_sample_value("tracon_runs_fenced_total") == 1
     assert ran == ["first"]
     recorded = await host.services.log.read_stream(run_stream(run_id))
     assert kinds(recorded)[-1] == "RunFailed"
