@@ -50,6 +50,7 @@ def decide(run: Run, command: WorkflowCommand) -> list[w.WorkflowEvent]:
                 definition_version=command.definition_version,
                 progress=command.progress,
                 from_checkpoint=command.from_checkpoint,
+                interrupted=command.interrupted,
             )
         ]
     workflow = workflow_of(run)

@@ -6,6 +6,7 @@ import msgspec
 
 from domain import workflow_events as w
 from domain.failure import RunError
+from domain.ids import RunId
 from domain.waiting import InputRequest
 from domain.workflow_definition import WorkflowDefinition
 
@@ -52,6 +53,8 @@ class WorkflowRun(msgspec.Struct, frozen=True, kw_only=True):
     progress: w.Progress = w.Progress()
     """After the last finished super-step. What is under way is not in it."""
     from_checkpoint: str | None = None
+    interrupted: dict[str, RunId] = {}
+    """Child runs that nodes of the next super-step go on from: it was cut off in the run before."""
     checkpoints: tuple[Checkpoint, ...] = ()
     """Those of this run."""
     open_step: OpenStep | None = None
@@ -63,6 +66,7 @@ def opened(event: w.WorkflowOpened) -> WorkflowRun:
         definition_version=event.definition_version,
         progress=event.progress,
         from_checkpoint=event.from_checkpoint,
+        interrupted=event.interrupted,
     )
 
 
@@ -117,7 +121,7 @@ def _completed(workflow: WorkflowRun, event: w.SuperStepCompleted, sequence: int
     if event.checkpoint is not None:
         made = Checkpoint(id=event.checkpoint, step=event.step, sequence=sequence, progress=progress)
         checkpoints = (*checkpoints, made)
-    return _with(workflow, progress=progress, checkpoints=checkpoints, open_step=None)
+    return _with(workflow, progress=progress, checkpoints=checkpoints, open_step=None, interrupted={})
 
 
 def answered(progress: w.Progress, request: InputRequest, output: w.NodeOutput) -> w.Progress:

@@ -2,6 +2,7 @@
 
 from domain.command import Command
 from domain.failure import RunError
+from domain.ids import RunId
 from domain.workflow_definition import WorkflowDefinition
 from domain.workflow_events import Progress
 
@@ -13,6 +14,7 @@ class OpenWorkflow(Command, frozen=True, kw_only=True):
     definition_version: int = 0
     progress: Progress = Progress()
     from_checkpoint: str | None = None
+    interrupted: dict[str, RunId] = {}
 
 
 class BeginSuperStep(Command, frozen=True, kw_only=True):

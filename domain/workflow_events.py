@@ -4,6 +4,7 @@ import msgspec
 
 from domain.event import Event
 from domain.failure import ErrorClass
+from domain.ids import RunId
 from domain.waiting import InputRequest
 from domain.workflow_definition import NodeKind, WorkflowDefinition
 
@@ -31,7 +32,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class WorkflowOpened(Event, frozen=True, kw_only=True, tag="workflow.opened.v1"):
     """The run is of this workflow, as it was defined then. Later edits do not touch it, nor who continues it.
 
-    `progress` is where it begins: at the start, or at the checkpoint of an earlier run.
+    `progress` is where it begins: at the start, or at the checkpoint of an earlier run. `interrupted`: the
+    child runs that nodes of its first super-step were at when that was cut off in the run before; what those
+    had their tools do is not done again.
     """
 
     definition: WorkflowDefinition
@@ -39,6 +42,7 @@ class WorkflowOpened(Event, frozen=True, kw_only=True, tag="workflow.opened.v1")
     """Which version of a definition that was saved over HTTP; 0: one of code or settings."""
     progress: Progress = Progress()
     from_checkpoint: str | None = None
+    interrupted: dict[str, RunId] = {}
 
 
 class SuperStepStarted(Event, frozen=True, kw_only=True, tag="super-step.started.v1"):

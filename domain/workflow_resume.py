@@ -1,6 +1,7 @@
 """Where a run begins that goes on from another one of its workflow: at a checkpoint or an answer (WF)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
@@ -9,15 +10,15 @@ from domain.continuation import ORPHANED, PastRun
 from domain.decide import decide
 from domain.decide_workflow import RequestNotFound, workflow_of
 from domain.errors import Conflict, NotFound, Rejected
-from domain.events import RunEvent, RunKind
+from domain.events import ChildRunStarted, RunEvent, RunKind
 from domain.ids import RunId
 from domain.queueing import QueueSpec
 from domain.refusals import AlreadyContinued, RunNotEnded, WaitIsOver
-from domain.run import Run, RunStatus, fold
+from domain.run import Run, RunStatus, evolve, fold
 from domain.waiting import InputRequest
 from domain.workflow import Checkpoint, WorkflowRun, answered
 from domain.workflow_commands import OpenWorkflow
-from domain.workflow_events import NodeOutput, Progress
+from domain.workflow_events import NodeOutput, Progress, SuperStepCompleted, WorkflowOpened
 from domain.workflow_texts import decided_in
 
 INTERRUPTED = "interrupted"
@@ -76,12 +77,13 @@ def resumed(chain: Sequence[PastRun], checkpoint: str | None, after: Next) -> Go
         latest = workflow.checkpoints[-1] if workflow.checkpoints else None
         progress = latest.progress if latest else begun_at(chain[-1])
         name = latest.id if latest else workflow.from_checkpoint
+        cut_off = _cut_off(run.id, chain[-1].events)
     else:
         named = next((one for one in checkpoints_of(chain) if one.id == checkpoint), None)
         if named is None:
             raise CheckpointNotFound(run.id, checkpoint)
-        progress, name = named.progress, named.id
-    return _going_on(run, workflow, progress, name, after, ())
+        progress, name, cut_off = named.progress, named.id, {}
+    return _going_on(run, workflow, progress, name, after, cut_off=cut_off)
 
 
 def resumable(run: Run) -> WorkflowRun:
@@ -122,7 +124,7 @@ def responded(past: PastRun, request_id: str | None, answer: str, after: Next) -
     output = NodeOutput(step=workflow.progress.step, node=request.node, text=answer)
     progress = answered(workflow.progress, request, _decided(workflow, output))
     latest = workflow.checkpoints[-1].id if workflow.checkpoints else workflow.from_checkpoint
-    return _going_on(run, workflow, progress, latest, after, (said,))
+    return _going_on(run, workflow, progress, latest, after, said=(said,))
 
 
 def checkpoints_of(chain: Sequence[PastRun]) -> tuple[Checkpoint, ...]:
@@ -154,6 +156,18 @@ def open_requests(run: Run) -> tuple[InputRequest, ...]:
     return run.workflow.progress.pending if run.workflow and waits else ()
 
 
+def _cut_off(run_id: RunId, events: Sequence[RunEvent]) -> dict[str, RunId]:
+    """The child runs that the nodes of the super-step under way were at, here or in the run before."""
+    run, at = Run(id=run_id), dict[str, RunId]()
+    for event in events:
+        run = evolve(run, event)
+        if isinstance(event, WorkflowOpened | SuperStepCompleted) and run.workflow is not None:
+            at = dict(run.workflow.interrupted)
+        elif isinstance(event, ChildRunStarted):
+            at[event.cause] = event.run_id
+    return at
+
+
 def _decided(workflow: WorkflowRun, output: NodeOutput) -> NodeOutput:
     node = workflow.definition.node(output.node)
     words = decided_in(workflow.definition, node, output.text)
@@ -166,7 +180,9 @@ def _going_on(
     progress: Progress,
     checkpoint: str | None,
     after: Next,
-    said: tuple[RunEvent, ...],
+    *,
+    said: tuple[RunEvent, ...] = (),
+    cut_off: Mapping[str, RunId] = MappingProxyType({}),
 ) -> GoingOn:
     created = run.created
     if created is None:
@@ -189,6 +205,7 @@ def _going_on(
         definition_version=workflow.definition_version,
         progress=progress,
         from_checkpoint=checkpoint,
+        interrupted=dict(cut_off),
     )
     noted = decide(run, NoteContinued(by=after.run_id))
     return GoingOn(run_id=after.run_id, create=create, open=opened, afterwards=(*said, *noted))

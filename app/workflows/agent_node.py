@@ -50,6 +50,7 @@ class AgentNodes:
             messages=(*before, UserMessage(content=at.text_for(node))),
             parameters=node.parameters,
             cause=node.name,
+            in_place_of=at.workflow.interrupted.get(node.name),
         )
 
     def _record(self, node: WorkflowNode, outcome: ChildOutcome, began: float) -> None:

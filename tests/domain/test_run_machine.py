@@ -1,6 +1,7 @@
 """A run under any sequence of commands, with crashes between them."""
 
 import contextlib
+from decimal import Decimal
 from typing import Any, assert_never
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from domain.commands import (
     FailRun,
     InvokeTool,
     NoteBlocked,
+    NoteChild,
     NoteContinued,
     Nudge,
     RecordModelFailure,
@@ -35,6 +37,7 @@ from domain.commands import (
     RecordToolFailure,
     RecordToolOutput,
     RecordUnknownOutcome,
+    ReportUsage,
     RequestCancel,
     ResolveTool,
     RetryModelCall,
@@ -116,6 +119,8 @@ commands: st.SearchStrategy[RunCommand] = st.one_of(
     command_of(UseFallback, fallback=st.sampled_from(LINKS), reason=st.just(""), restarted=st.booleans()),
     command_of(ExhaustChain, error=st.just(ERROR)),
     command_of(AnswerToolCall, call_id=call_ids, result=st.just(RECORDED)),
+    command_of(NoteChild, run_id=st.just(RunId(UUID(int=5))), agent=st.just("helper"), cause=call_ids),
+    st.builds(ReportUsage, cause=call_ids, kind=st.just("render"), amount=st.just(Decimal("0.25"))),
     command_of(RequestCancel),
     command_of(CompleteRun),
     command_of(FailRun, error=st.just(ERROR)),
@@ -157,8 +162,8 @@ class RunMachine(RuleBasedStateMachine):
         self.check_repetition(command)
 
     def check_repetition(self, command: RunCommand) -> None:
-        """The same news again adds nothing, or is refused. Only text may come twice."""
-        if isinstance(command, RecordText):
+        """The same news again adds nothing, or is refused. Only text, children and reports may come twice."""
+        if isinstance(command, RecordText | NoteChild | ReportUsage):
             return
         with contextlib.suppress(Conflict):
             assert decide(self.run, command) == []

@@ -7,11 +7,12 @@ import pytest
 
 from domain.commands import CancelRun, FailRun, RequestCancel
 from domain.continuation import PastRun
-from domain.events import RunCancelled, RunContinued, RunEvent, RunFailed
+from domain.events import ChildRunStarted, RunCancelled, RunContinued, RunEvent, RunFailed
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId
 from domain.queueing import QueueSpec
 from domain.run import fold
+from domain.workflow_events import WorkflowOpened
 from domain.workflow_recovery import Recovery, is_recoverable, queue_after, recover
 from domain.workflow_resume import Next
 from tests.domain.test_workflow_plan import agent, by_name, person, sequence
@@ -127,3 +128,34 @@ def test_the_run_that_goes_on_has_one_attempt_less() -> None:
     spec = QueueSpec(lane="slow", priority=3, max_attempts=3)
     assert queue_after(spec) == QueueSpec(lane="slow", priority=3, max_attempts=2)
     assert queue_after(QueueSpec()) == QueueSpec()
+
+
+def test_what_its_agents_were_at_is_gone_on_from_also_if_the_next_run_is_cut_off_before_it_asks_them() -> (
+    None
+):
+    """WF-4"""
+    child = RunId(UUID(int=7))
+    player = in_its_second_step()
+    started = ChildRunStarted(run_id=child, agent="b", cause="b")
+    verdict = recovered(past(player, started))
+    assert verdict is not None
+    assert verdict.going_on is not None
+    assert verdict.going_on.open.interrupted == {"b": child}
+    after = Player(THREE, by_name, number=2)
+    opened = WorkflowOpened(definition=THREE, interrupted={"b": child})
+    again = recovered(PastRun(run_id=after.run.id, events=(after.events[0], opened, after.events[2])))
+    assert again is not None
+    assert again.going_on is not None
+    assert again.going_on.open.interrupted == {"b": child}
+
+
+def test_what_a_finished_super_step_was_at_is_of_no_interest_any_more() -> None:
+    """WF-2"""
+    player = Player(THREE, by_name)
+    events = list(player.events)
+    events[1] = WorkflowOpened(definition=THREE, interrupted={"a": RunId(UUID(int=7))})
+    whole = in_its_second_step().events
+    verdict = recovered(PastRun(run_id=player.run.id, events=(*events[:2], *whole[2:])))
+    assert verdict is not None
+    assert verdict.going_on is not None
+    assert verdict.going_on.open.interrupted == {}

@@ -1,7 +1,10 @@
 """One event for each golden file of a workflow's facts, every field away from its default."""
 
+from uuid import UUID
+
 from domain.event import Event
 from domain.failure import ErrorClass
+from domain.ids import RunId
 from domain.waiting import InputRequest
 from domain.workflow_definition import (
     NodeKind,
@@ -54,6 +57,9 @@ WORKFLOW_SAMPLES: dict[str, Event] = {
         definition_version=3,
         progress=Progress(step=2, outputs=(_OUTPUT,), pending=(_REQUEST,)),
         from_checkpoint="01a22a29:2",
+    ),
+    "workflow.opened.v1+interrupted": WorkflowOpened(
+        definition=_DEFINITION, interrupted={"write": RunId(UUID(int=7))}
     ),
     "super-step.started.v1": SuperStepStarted(step=3, nodes=("a", "b")),
     "workflow-node.invoked.v1": NodeInvoked(

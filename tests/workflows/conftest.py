@@ -16,7 +16,7 @@ from app.main import HostOptions, open_host
 from app.settings.whole import Settings
 from domain.workflow_definition import WorkflowDefinition
 from tests.http.client import Client
-from tracon import Agent, WorkflowContext, tool, workflow_function
+from tracon import Agent, ToolContext, WorkflowContext, tool, workflow_function
 
 PROVIDER = {
     "type": "scripted",
@@ -30,6 +30,13 @@ PROVIDER = {
         "desk": {"default": {"text": "Hard.\nHANDOFF: expert"}},
         "failing": {"default": {"status": 400}},
         "silent": {"default": {"silent": True}},
+        "paying": {
+            "default": [
+                {"tool_call": {"name": "pay"}},
+                {"tool_call": {"name": "gate"}},
+                {"last_tool_result": "It is {result}."},
+            ]
+        },
         "gated": {"default": [{"tool_call": {"name": "gate"}}, {"last_tool_result": "It is {result}."}]},
     },
 }
@@ -59,6 +66,7 @@ class Workshop:
         self.held = Held()
         self.calls: list[WorkflowContext] = []
         self.given: list[str] = []
+        self.paid: list[str] = []
 
     def functions(self) -> list[WorkflowFunction]:
         @workflow_function
@@ -110,12 +118,16 @@ class Workshop:
             """Wait for the test."""
             return await self.held.wait()
 
-        agents = [
-            Agent(name, provider="scripted", model=name, tools=["gate"] if name == "gated" else [])
-            for name in AGENTS
-        ]
+        @tool(effect="destructive")
+        def pay(context: ToolContext) -> str:
+            """Have an effect that must not be had twice."""
+            self.paid.append(context.call_key)
+            return "paid"
+
+        tools = {"gated": ["gate"], "paying": ["pay", "gate"]}
+        agents = [Agent(name, provider="scripted", model=name, tools=tools.get(name, [])) for name in AGENTS]
         app = AppDefinitions(
-            tools=(gate,),
+            tools=(gate, pay),
             agents=tuple(agent.definition for agent in agents),
             functions=(*self.functions(), *functions),
             workflows=tuple(msgspec.convert(one, WorkflowDefinition) for one in workflows),

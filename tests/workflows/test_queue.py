@@ -15,7 +15,7 @@ from tests.http.client import STREAM, Answer, Client, Stream, eventually
 from tests.jobs.working import run_out, until_row
 from tests.workflows.conftest import Workshop, agent, function, person, sequence
 from tests.workflows.test_going_on import RUNS, requests_of
-from tests.workflows.test_running import RUN, run
+from tests.workflows.test_running import RUN, of_type, run
 
 ASYNC = {"Prefer": "respond-async"}
 
@@ -226,6 +226,25 @@ async def test_the_job_of_an_interrupted_run_goes_on_from_its_latest_checkpoint(
     after = await ended(client, second)
     assert (after["status"], after["continued_from_run_id"]) == ("Completed", first)
     assert [call.node for call in workshop.calls] == ["a", "c"]
+
+
+async def test_an_agent_that_was_cut_off_does_not_do_again_what_its_tools_had_done(
+    workshop: Workshop, pool: asyncpg.Pool
+) -> None:
+    """WF-4, TOOL-1: it is run again, from where the interrupted child run was."""
+    client = await workshop.open(sequence(function("a"), agent("b", "paying")), workflows=RESUMING)
+    first = await lost_in_its_second_step(workshop, pool, client)
+    second = (await ended(client, first))["continued_by_run_id"]
+    await workshop.held.reached.wait()
+    workshop.held.let_go.set()
+    assert (await ended(client, second))["status"] == "Completed"
+    assert len(workshop.paid) == 1
+    [interrupted] = of_type(await client.events(first), "ChildRunStarted")
+    [child] = of_type(await client.events(second), "ChildRunStarted")
+    record = (await client.get(f"/tracon/api/runs/{child['run_id']}")).body
+    assert record["continued_from_run_id"] == interrupted["run_id"]
+    events = await client.events(child["run_id"])
+    assert [one["output"] for one in of_type(events, "ToolAnswered")] == ["paid"]
 
 
 async def test_a_job_goes_on_so_often_and_its_last_attempt_closes_the_chain(
