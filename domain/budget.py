@@ -80,6 +80,9 @@ def estimate_of(prompt_tokens: int, max_output_tokens: int | None, price: Price 
     return Charge(tokens=usage.total, cost=cost_of(usage, price) or Decimal(0))
 
 
+NOTHING = Charge()
+
+
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
     """What a tree has used: in the runs that it continues as well as in its own (BUDGET-7)."""
 
@@ -170,7 +173,7 @@ def charge_of(event: e.Event) -> Charge:
         case e.UsageReported(amount=amount, counted=True):
             return Charge(cost=amount or Decimal(0))
         case _:
-            return Charge()
+            return NOTHING
 
 
 class Step(NamedTuple):

@@ -193,6 +193,8 @@ class Spending:
 
     def _note(self, event: Event) -> None:
         charge = b.charge_of(event)
+        if charge is b.NOTHING:  # most events are pieces of text
+            return
         self.tree.charge(charge)
         if self._quotas is not None:
             self._quotas.charge(self._live.run.version, charge)

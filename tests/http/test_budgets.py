@@ -190,11 +190,14 @@ async def test_what_cannot_be_added_does_not_count(
     assert [one["data"]["counted"] for one in events if one["type"] == "UsageReported"] == [False]
 
 
-LIFTED = ["max_total_tokens = 0", "max_total_tokens = -1", 'max_total_cost = "0"\nmax_total_tokens = 0',
-          'max_total_cost = "-1"', "max_duration = 0", "max_duration = -1", ""]  # fmt: skip
+LIFTED = {
+    "zero": 'max_total_tokens = 0\nmax_total_cost = "0"\nmax_duration = 0',
+    "negative": 'max_total_tokens = -1\nmax_total_cost = "-0.5"\nmax_duration = -1',
+    "absent": "",
+}
 
 
-@pytest.mark.parametrize("limits", LIFTED)
+@pytest.mark.parametrize("limits", LIFTED.values(), ids=LIFTED)
 async def test_zero_negative_and_absent_are_no_limit(client_of: OpenClient, limits: str) -> None:
     """BUDGET-1."""
     work = Work(amount="2")
@@ -232,7 +235,7 @@ async def test_a_child_that_may_not_start_is_a_result_that_the_model_reads(
     assert client.count("tracon_budget_refusals_total", limit=setting.removeprefix("max_")) == len(refused)
 
 
-@pytest.mark.parametrize("limits", ["max_total_runs = 0", "max_total_runs = -1", ""])
+@pytest.mark.parametrize("limits", ["max_total_runs = 0", ""], ids=["zero", "absent"])
 async def test_the_number_of_children_may_be_without_a_limit(client_of: OpenClient, limits: str) -> None:
     """BUDGET-1: zero or less removes the limit; 25 hold where nothing is said."""
     many = ", ".join(['{ name = "helper", arguments = { message = "look" } }'] * 26)

@@ -104,7 +104,7 @@ def reported_in(histories: list[History]) -> Charge:
     return sum((charge_of(event) for event in events if isinstance(event, e.UsageReported)), Charge())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("expected_output", [MOST_TOKENS, 1], ids=["never-too-low", "too-low"])
 async def test_no_tree_passes_a_limit_by_more_than_what_was_in_flight(
     host_of: OpenHost, seed: int, expected_output: int
