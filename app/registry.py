@@ -74,11 +74,16 @@ class Catalog:
             raise SettingsError(problems)
         return made
 
-    def flaws_of(self, agent: AgentDefinition) -> list[tuple[str, str]]:
-        """What a definition names that is not here, and what does not fit together: each with its key."""
+    def flaws_of(
+        self, agent: AgentDefinition, own: Mapping[str, AgentDefinition] | None = None
+    ) -> list[tuple[str, str]]:
+        """What a definition names that is not here, and what does not fit together: each with its key.
+
+        `own`: agents of its tenant that it may ask, too.
+        """
         return [
             *_tool_problems(agent, self.tools.by_name()),
-            *_asked_problems(agent, self._agents),
+            *_asked_problems(agent, {**(own or {}), **self._agents}),
             *_deliverable_problems(agent),
             *_link_problems(agent, self._providers),
         ]

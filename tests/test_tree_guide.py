@@ -7,7 +7,7 @@ from pathlib import Path
 from app.application import load_app
 from app.registry import Catalog
 from app.settings.load import load_settings
-from app.supervision.agent_tools import AgentTools
+from app.supervision.agent_tools import spec_of
 from domain import budget as b
 
 GUIDE = (Path(__file__).parent.parent / "ops" / "guides" / "trees-and-budgets.md").read_text()
@@ -24,7 +24,8 @@ def test_the_agents_of_the_guide_fit_together(tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text("\n".join(blocks("python")))
     settings = load_settings(tmp_path / "tracon.toml", {})
     catalog = Catalog.build(settings, load_app(str(tmp_path / "tools.py")))
-    [spec] = AgentTools(catalog).specs(catalog.agent("editor").agents)
+    [agent] = catalog.agent("editor").agents
+    spec = spec_of(catalog.agent(agent))
     assert sorted(spec.parameters["properties"]) == ["message", "tone"]
     assert spec.parameters["required"] == ["message"]
 

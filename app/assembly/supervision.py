@@ -5,6 +5,7 @@ from functools import partial
 import asyncpg
 
 from app.assembly.calls import chain_link_of, prices_of
+from app.definitions.lookup import AgentLookup
 from app.db.pool import database_time
 from app.metrics import Metrics
 from app.models.accounts import Accounts
@@ -56,7 +57,7 @@ def workbench_of(
         prices=prices_of(settings.providers),
         currency=settings.pricing.currency,
         tools=catalog.tools,
-        agents=AgentTools(catalog),
+        agents=AgentTools(catalog, AgentLookup(catalog, event_log)),
         trees=Trees(event_log, settings.agent_graph, quotas, settings.pricing.currency, metrics),
         tool_runner=ToolRunner(settings.cancellation),
         metrics=metrics,

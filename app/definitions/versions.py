@@ -54,7 +54,8 @@ class AgentVersions:
     ) -> Defined:
         """Raise AgentReadOnly, InvalidDefinition or AgentMoved. The same again is no new version."""
         self._require_ours(definition.name)
-        if problems := tuple(self._catalog.flaws_of(definition)):
+        own = await self._own(tenant, definition)
+        if problems := tuple(self._catalog.flaws_of(definition, own)):
             raise InvalidDefinition(definition.name, problems)
         return await self._execute(tenant, definition.name, Define(definition=definition, by=by), expected)
 
@@ -87,6 +88,15 @@ class AgentVersions:
                 continue  # somebody else was first: see whether it is still as it was expected to be
             is_new = now.definition is None
             return Defined(recorded=cast(Recorded[AgentEvent], recorded), is_new=is_new)
+
+    async def _own(self, tenant: str, definition: AgentDefinition) -> dict[str, AgentDefinition]:
+        """Agents of the tenant that this one names. It may ask itself; how deep, the tree's budget says."""
+        own = {definition.name: definition}
+        for name in {*definition.agents} - {definition.name}:
+            found = None if self._catalog.has(name) else await self._lookup.version(tenant, name)
+            if found is not None and found.definition is not None:
+                own[name] = found.definition
+        return own
 
     def _require_ours(self, name: str) -> None:
         if (source := self._catalog.source_of(name)) is not None:

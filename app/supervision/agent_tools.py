@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from app.registry import AgentNotFound, Catalog
+from app.definitions.lookup import AgentLookup
+from app.registry import AgentNotFound, Catalog, UnusableAgent
 from app.supervision.child_runs import ChildAsk
 from app.tools.arguments import read_arguments
 from app.tools.schema import json_schema
@@ -47,46 +48,64 @@ class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentTools:
-    """The agents of a catalog as tools. What one looks like follows its definition of the moment."""
+    """The agents of tenants as tools. What one looks like follows its definition of the moment."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, lookup: AgentLookup) -> None:
         self._catalog = catalog
-        self._made: dict[str, AgentTool] = {}
+        self._lookup = lookup
+        self._made: dict[tuple[str, str], AgentTool] = {}
+        self._own: dict[tuple[str, str], AgentDefinition] = {}
+        """Those of tenants that runs of this host may ask, as they were when the last such run began."""
 
-    def get(self, name: str) -> AgentTool | None:
+    async def prepare(self, tenant: str, names: Iterable[str]) -> None:
+        """Look these up, and all that they can ask in turn. Raise StoreUnavailable."""
+        waiting, seen = list(names), set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                found = await self._looked_up(tenant, name)
+                waiting += found.agents if found else ()
+
+    def get(self, tenant: str, name: str) -> AgentTool | None:
         """None where there is no such agent any more."""
-        definition = self._find(name)
+        definition = self._find(tenant, name)
         if definition is None:
             return None
-        made = self._made.get(name)
+        made = self._made.get((tenant, name))
         if made is None or made.definition is not definition:
-            made = self._made[name] = self._make(definition)
+            made = self._made[tenant, name] = self._make(tenant, definition)
         return made
 
-    def specs(self, names: Iterable[str]) -> tuple[ToolSpec, ...]:
+    def specs(self, tenant: str, names: Iterable[str]) -> tuple[ToolSpec, ...]:
         """What a model is told of these agents, in this order."""
-        return tuple(tool.spec for name in names if (tool := self.get(name)))
+        return tuple(tool.spec for name in names if (tool := self.get(tenant, name)))
 
-    def _make(self, definition: AgentDefinition) -> AgentTool:
-        arguments = _arguments_of(definition)
-        schema = json_schema(arguments)
-        for name, default in definition.parameters.items():
-            if default is not None:
-                schema["properties"][name]["default"] = default
-        effect, safe_to_repeat = self._effect_of(definition)
+    async def _looked_up(self, tenant: str, name: str) -> AgentDefinition | None:
+        if self._catalog.has(name):
+            return self._catalog.agent(name)
+        try:
+            found = self._own[tenant, name] = await self._lookup.agent(tenant, name)
+        except (AgentNotFound, UnusableAgent):
+            self._own.pop((tenant, name), None)
+            return None
+        return found
+
+    def _make(self, tenant: str, definition: AgentDefinition) -> AgentTool:
+        effect, safe_to_repeat = self._effect_of(tenant, definition)
         return AgentTool(
             definition=definition,
-            spec=ToolSpec(name=definition.name, description=definition.description, parameters=schema),
-            arguments=arguments,
+            spec=spec_of(definition),
+            arguments=_arguments_of(definition),
             effect=effect,
             safe_to_repeat=safe_to_repeat,
         )
 
-    def _effect_of(self, definition: AgentDefinition) -> tuple[ToolEffect, bool]:
+    def _effect_of(self, tenant: str, definition: AgentDefinition) -> tuple[ToolEffect, bool]:
         """The strongest effect, and whether a repetition of all that has it does no harm."""
         tools = [
             tool
-            for agent in self._reachable(definition)
+            for agent in self._reachable(tenant, definition)
             for name in agent.tools
             if (tool := self._catalog.tools.get(name))
         ]
@@ -94,7 +113,7 @@ class AgentTools:
         harmful = [tool for tool in tools if tool.effect in (ToolEffect.DESTRUCTIVE, ToolEffect.EXTERNAL)]
         return strongest, bool(harmful) and all(tool.safe_to_repeat for tool in harmful)
 
-    def _reachable(self, definition: AgentDefinition) -> Iterator[AgentDefinition]:
+    def _reachable(self, tenant: str, definition: AgentDefinition) -> Iterator[AgentDefinition]:
         """The agent and all that it can ask, directly or not. They may ask in circles."""
         seen: dict[str, AgentDefinition] = {}
         waiting = [definition]
@@ -102,14 +121,20 @@ class AgentTools:
             agent = waiting.pop()
             if agent.name not in seen:
                 seen[agent.name] = agent
-                waiting += [found for name in agent.agents if (found := self._find(name))]
+                waiting += [found for name in agent.agents if (found := self._find(tenant, name))]
         return iter(seen.values())
 
-    def _find(self, name: str) -> AgentDefinition | None:
-        try:
-            return self._catalog.agent(name)
-        except AgentNotFound:
-            return None
+    def _find(self, tenant: str, name: str) -> AgentDefinition | None:
+        return self._catalog.agent(name) if self._catalog.has(name) else self._own.get((tenant, name))
+
+
+def spec_of(definition: AgentDefinition) -> ToolSpec:
+    """What a model is told of the agent."""
+    schema = json_schema(_arguments_of(definition))
+    for name, default in definition.parameters.items():
+        if default is not None:
+            schema["properties"][name]["default"] = default
+    return ToolSpec(name=definition.name, description=definition.description, parameters=schema)
 
 
 def _arguments_of(definition: AgentDefinition) -> type[msgspec.Struct]:

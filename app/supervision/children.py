@@ -58,6 +58,7 @@ class Children:
         root, ledger = await self._left_by(ask.in_place_of)
         create = _creation(parent.run, ask, root)
         definition = await self._patiently(partial(looked_up, self._agents, create))
+        await self._patiently(partial(self._bench.agents.prepare, create.tenant, definition.agents))
         child, actor = self._open(parent, ask, create, definition, ledger)
         task = self._roster.start(actor)
         try:

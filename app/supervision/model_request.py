@@ -21,7 +21,7 @@ def request_for(
         model=state.link.model,
         instructions=definition.instructions,
         messages=_messages(live, so_far, prefill=state.candidate.supports_prefill),
-        tools=tools_of(bench, definition),
+        tools=tools_of(live.tenant, bench, definition),
         options=definition.options,
         response_schema=definition.response_schema,
         # They configure the primary's client and would mean nothing to another (CHAIN-5).
@@ -31,9 +31,9 @@ def request_for(
     )
 
 
-def tools_of(bench: Workbench, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
+def tools_of(tenant: str, bench: Workbench, definition: AgentDefinition) -> tuple[ToolSpec, ...]:
     """What the agent may call."""
-    return (*bench.tools.specs(definition.tools), *bench.agents.specs(definition.agents))
+    return (*bench.tools.specs(definition.tools), *bench.agents.specs(tenant, definition.agents))
 
 
 def _messages(live: LiveRun, so_far: str, *, prefill: bool) -> tuple[Message, ...]:

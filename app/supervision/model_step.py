@@ -42,7 +42,7 @@ class ModelStep:
         self._definition = definition
         self._chain = TurnChain(live, bench, definition)
         self._text = StepText(live, bench.recording)
-        self._fixed_tokens = fixed_tokens(definition, tools_of(bench, definition))
+        self._fixed_tokens = fixed_tokens(definition, tools_of(live.tenant, bench, definition))
         self._cached = False
         self._began = 0.0
         self.waiting_at: str | None = None

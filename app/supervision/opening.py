@@ -77,6 +77,7 @@ class Opener:
         moved; then nothing was begun.
         """
         create, nothing = opening.create, Run(id=opening.run_id)
+        await self._bench.agents.prepare(create.tenant, opening.definition.agents)
         created = decide(nothing, create)
         while True:
             claim = await self._claim(opening)
@@ -102,6 +103,7 @@ class Opener:
         self, run: Run, created: RunCreated, definition: AgentDefinition, ledger: Ledger
     ) -> asyncio.Task[None]:
         """Begin a run that was left to a worker. Raise StoreUnavailable or VersionConflict."""
+        await self._bench.agents.prepare(created.tenant, definition.agents)
         claim = await self._turns.claim(
             created.tenant,
             created.session_id,

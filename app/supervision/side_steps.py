@@ -24,7 +24,7 @@ class SideSteps:
         self, live: LiveRun, bench: Workbench, definition: AgentDefinition, spending: Spending
     ) -> None:
         self._spending = spending
-        self._compaction = CompactionStep(live, bench, definition, tools_of(bench, definition))
+        self._compaction = CompactionStep(live, bench, definition, tools_of(live.tenant, bench, definition))
         self._judge = JudgeStep(live, bench, definition)
 
     @property

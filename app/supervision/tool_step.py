@@ -108,7 +108,7 @@ class ToolStep:
 
     def _find(self, name: str) -> Tool | AgentTool | None:
         if name in self._agents:
-            return self._bench.agents.get(name)
+            return self._bench.agents.get(self._live.tenant, name)
         return self._bench.tools.get(name) if name in self._tools else None
 
     @property

@@ -58,6 +58,12 @@ PROVIDER = {
         "huge": {"default": {"chunks": ["x" * 60_000] * 120}},
         "gated": {"default": [{"tool_call": {"name": "gate"}}, {"last_tool_result": "It is {result}."}]},
         "asking": {"default": [{"tool_call": {"name": "sign"}}, {"last_tool_result": "It is {result}."}]},
+        "lead": {
+            "default": [
+                {"tool_call": {"name": "helper", "arguments": {"message": "please"}}},
+                {"last_tool_result": "It says: {result}"},
+            ]
+        },
         "failing": {"default": {"status": 500}},
         "rejecting": {"default": {"status": 400}},
         "filtered": {"default": {"content_filter": True}},

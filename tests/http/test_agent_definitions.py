@@ -170,6 +170,29 @@ async def test_a_tenants_agents_are_its_own(host: Client) -> None:
     assert (await put(host, **reader)).body["code"] == "scope_missing"
 
 
+async def test_an_agent_may_ask_others_that_its_tenant_has_defined(host: Client) -> None:
+    """HTTP-2: what it is given to ask is what they are when it begins, and no other tenant's."""
+    acme, other = [
+        await key(host, Scope.OPERATE, Scope.READ, Scope.RUN, tenant=name) for name in ("acme", "other")
+    ]
+    lead = {"provider": "scripted", "model": "lead", "agents": ["helper"]}
+    unknown = await put(host, "boss", lead, **acme)
+    assert (unknown.status, unknown.body["errors"][0]["field"]) == (400, "$.agents")
+    await put(host, "helper", ECHO, **other)
+    assert (await put(host, "boss", lead, **acme)).status == 400
+    await put(host, "helper", ECHO, **acme)
+    await put(host, "boss", lead, **acme)
+    path = f"{PATH}/boss/run"
+    asked = await host.post(path, {"message": "x"}, **acme)
+    assert asked.body["answer"] == "It says: please"
+    await put(host, "helper", {**ECHO, "model": "story"}, **acme)
+    again = await host.post(path, {"message": "x"}, **acme)
+    assert again.body["answer"] == "It says: Once upon a time."
+    await remove(host, "helper", **acme)
+    gone = await host.post(path, {"message": "x"}, **acme)
+    assert "There is no tool 'helper'" in gone.body["answer"]
+
+
 async def test_workers_take_queued_runs_of_such_agents(hosts: Hosts) -> None:
     """JOB-1: on any host, also one that was there before the agent was."""
     api, _ = await hosts.open(worker=False), await hosts.open()

@@ -116,7 +116,7 @@ async def test_the_agents_parameters_are_arguments_of_the_call(host_of: OpenHost
         helper="text = 'yes'",
     )
     host = await host_of(settings)
-    [spec] = host.bench.agents.specs(["helper"])
+    [spec] = host.bench.agents.specs(DEFAULT_TENANT, ["helper"])
     assert spec.parameters["properties"] == {
         "message": {"type": "string"},
         "tone": {"type": "string", "default": "brief"},
