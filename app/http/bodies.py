@@ -162,6 +162,8 @@ class RunsQuery(Body, frozen=True, kw_only=True):
     """Created then or later."""
     until: Moment | UnsetType = UNSET
     """Created before then."""
+    roots: bool = False
+    """Only runs that no other run has started."""
     skip: int = 0
     take: int = 50
     with_total: bool = False

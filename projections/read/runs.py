@@ -27,6 +27,8 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Created then or later."""
     until: datetime | None = None
     """Created before then."""
+    roots: bool = False
+    """Only those that no other run has started."""
 
 
 class RunPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +76,7 @@ def _arguments(tenant: str, wanted: RunFilter) -> tuple[object, ...]:
         _text(wanted.model_id),
         wanted.since,
         wanted.until,
+        wanted.roots,
     )
 
 

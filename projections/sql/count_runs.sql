@@ -1,4 +1,4 @@
--- How many list_runs.sql would list, counted no further than $8.
+-- How many list_runs.sql would list, counted no further than $9.
 SELECT count(*)
   FROM (SELECT
           FROM runs
@@ -9,4 +9,5 @@ SELECT count(*)
            AND ($5::text IS NULL OR model_id = $5)
            AND ($6::timestamptz IS NULL OR created_at >= $6)
            AND ($7::timestamptz IS NULL OR created_at < $7)
-         LIMIT $8) AS counted
+           AND (NOT $8 OR parent_run_id IS NULL)
+         LIMIT $9) AS counted

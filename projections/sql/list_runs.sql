@@ -8,5 +8,6 @@ SELECT *
    AND ($5::text IS NULL OR model_id = $5)
    AND ($6::timestamptz IS NULL OR created_at >= $6)
    AND ($7::timestamptz IS NULL OR created_at < $7)
+   AND (NOT $8 OR parent_run_id IS NULL)
  ORDER BY created_at DESC, run_id DESC
-OFFSET $8 LIMIT $9
+OFFSET $9 LIMIT $10

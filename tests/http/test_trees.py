@@ -82,6 +82,16 @@ async def test_a_tree_may_be_read_in_parts(client: Client) -> None:
     assert (part["more"], part["totals"]) == (True, whole["totals"])
 
 
+async def test_a_list_of_runs_may_be_of_roots_alone(client: Client) -> None:
+    """HTTP-5: the runs below them are in their trees."""
+    root = (await client.run("lead")).body
+    await client.views_show("runs")
+    assert [one["id"] for one in (await client.get("/tracon/api/runs?roots=true")).body["runs"]] == [
+        root["id"]
+    ]
+    assert len((await client.get("/tracon/api/runs")).body["runs"]) == 4
+
+
 async def test_a_run_that_is_not_there_has_no_tree(client: Client) -> None:
     """HTTP-2"""
     assert (await client.get(f"/tracon/api/runs/{uuid4()}/tree")).status == 404

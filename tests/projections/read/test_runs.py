@@ -8,6 +8,7 @@ import msgspec
 
 from app.db.pool import open_pool
 from domain.events import Event, RunCancelled, RunCompleted, RunCreated
+from domain.ids import RunId
 from domain.run import RunStatus
 from projections.base import Fact
 from projections.read.runs import COUNTED_AT_MOST, RunFilter, RunPage, list_runs
@@ -71,6 +72,7 @@ FILTERS = [
     (RunFilter(since=minute(3)), [5, 4, 3]),
     (RunFilter(until=minute(3)), [2, 1]),
     (RunFilter(since=minute(2), until=minute(3)), [2]),
+    (RunFilter(roots=True), [5, 4, 2, 1]),
     (RunFilter(), [5, 4, 3, 2, 1]),
 ]
 
@@ -81,7 +83,7 @@ async def test_filters_leave_what_matches_all_of_them(pool: asyncpg.Pool, show: 
         in_one_log(
             run(1, created(agent="sales", session_id="long" * 5000)),
             run(2, CREATED, RunCancelled()),
-            run(3, created(session_id="s1"), STARTED),
+            run(3, created(session_id="s1", parent_run_id=RunId(UUID(int=2)), depth=1), STARTED),
             run(4, created(session_id="s1"), STARTED, calling(1), big),
             run(5, created(session_id="nul\0"), STARTED),
         )
@@ -119,9 +121,9 @@ async def test_a_page_and_its_total_are_read_from_an_index_in_order(pool: asyncp
         ((None, None, "session-7", None, None, None), "runs_by_session"),
         ((None, None, None, "model-7", None, None), "runs_by_model"),
     ):
-        assert await indexes_used(pool, "list_runs", "acme", *wanted, 0, 51) == {index}
+        assert await indexes_used(pool, "list_runs", "acme", *wanted, False, 0, 51) == {index}
         if index != "runs_newest":
-            counted = await indexes_used(pool, "count_runs", "acme", *wanted, COUNTED_AT_MOST)
+            counted = await indexes_used(pool, "count_runs", "acme", *wanted, False, COUNTED_AT_MOST)
             assert "Seq Scan" not in counted
 
 
