@@ -12,7 +12,7 @@ from app.supervision.live_run import LiveRun
 from app.supervision.run_actor import Cancel, PenLost
 from app.workflows.bench import WorkflowBench
 from app.workflows.nodes import Nodes
-from app.workflows.standing import standing_of
+from app.workflows.standing import COMPANY_S, standing_of
 from domain.commands import AwaitInput, CancelRun, CompleteRun, FailRun, RequestCancel, StartRun
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId, run_stream
@@ -121,13 +121,15 @@ class WorkflowActor(Actor[Cancel | PenLost]):
         while True:
             match next_action(standing_of(self._live).workflow, self._live.run.given, self._limits):
                 case BeginStep(nodes=nodes):
-                    self._live.execute(BeginSuperStep(nodes=tuple(node.name for node in nodes)))
+                    begin = BeginSuperStep(nodes=tuple(node.name for node in nodes))
+                    self._live.execute(begin, within_s=COMPANY_S)
                 case RunNodes(nodes=nodes):
                     await self._nodes.perform(nodes)
                 case FinishStep():
-                    self._live.execute(FinishSuperStep(checkpoint=self._limits.checkpointing))
+                    # It is kept before anything builds on it: the next node's beginning is a barrier (WF-2).
+                    finish = FinishSuperStep(checkpoint=self._limits.checkpointing)
+                    self._live.execute(finish, within_s=COMPANY_S)
                     self._bench.host.metrics.super_steps.inc()
-                    await self._live.flush()  # the checkpoint is kept before anything builds on it (WF-2)
                 case WaitForPeople(requests=requests):
                     return AwaitInput(requests=requests)
                 case GiveUpWorkflow(error=error):

@@ -60,7 +60,8 @@ class AgentNodes:
             self._fail(node, error, began)
             return
         took_ms = round((monotonic() - began) * 1000)
-        self._live.execute(RecordNodeOutput(node=node.name, text=outcome.answer, duration_ms=took_ms))
+        output = RecordNodeOutput(node=node.name, text=outcome.answer, duration_ms=took_ms)
+        self._live.execute(output, within_s=standing_of(self._live).company_of(node))
         self._count("completed")
 
     def _fail(self, node: WorkflowNode, error: RunError, began: float, counted: str = "failed") -> None:

@@ -115,7 +115,8 @@ class FunctionNodes:
                 handoff_to=returned.handoff_to,
                 done=returned.done,
                 duration_ms=round((monotonic() - began) * 1000),
-            )
+            ),
+            within_s=standing_of(self._live).company_of(node),
         )
 
     def _invoke_again(self, node: WorkflowNode) -> None:

@@ -59,7 +59,8 @@ class Nodes:
             case NodeKind.FUNCTION:
                 await self._functions.perform(node)
             case NodeKind.PERSON:
-                prompt = standing_of(self._live).text_for(node)
-                self._live.execute(AskPerson(node=node.name, prompt=prompt))
+                at = standing_of(self._live)
+                ask = AskPerson(node=node.name, prompt=at.text_for(node))
+                self._live.execute(ask, within_s=at.company_of(node))
             case kind:
                 assert_never(kind)

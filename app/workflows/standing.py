@@ -10,6 +10,9 @@ from domain.workflow_definition import WorkflowDefinition, WorkflowNode
 from domain.workflow_events import Progress
 from domain.workflow_texts import text_for
 
+COMPANY_S = 0.05
+"""What is recorded together with what follows from it waits for no longer than this. A barrier ends it."""
+
 
 class Standing(NamedTuple):
     """What the nodes of the super-step under way may know."""
@@ -38,6 +41,12 @@ class Standing(NamedTuple):
 
     def text_for(self, node: WorkflowNode) -> str:
         return text_for(self.definition, node, self.given, self.progress.outputs)
+
+    def company_of(self, node: WorkflowNode) -> float:
+        """How long the node's output may wait to be recorded: the last one of a super-step goes down with
+        the super-step's end, so that there is no moment at which it is finished and would be run again."""
+        step = self.workflow.open_step
+        return COMPANY_S if step is not None and step.left == (node.name,) else 0.0
 
     def attempts_of(self, node: WorkflowNode) -> int:
         """How often the node was invoked in this super-step."""

@@ -200,7 +200,14 @@ async def test_a_key_that_another_route_left_in_progress_is_settled_in_that_rout
 def test_the_routes_that_take_keys_are_these_and_say_so() -> None:
     """IDEM-1"""
     keyed_paths = {route.path for route in ROUTES if route.keyed}
-    assert keyed_paths == {"/api/agents/{name}/run", "/v1/chat/completions", "/v1/responses"}
+    assert keyed_paths == {
+        "/api/agents/{name}/run",
+        "/v1/chat/completions",
+        "/v1/responses",
+        "/api/workflows/{name}/run",
+        "/api/workflows/runs/{id}/resume",
+        "/api/workflows/runs/{id}/respond",
+    }
     described = describe(ROUTES, prefix="", version="1")["paths"]
     for path in keyed_paths:
         headers = {parameter["name"] for parameter in described[path]["post"]["parameters"]}
