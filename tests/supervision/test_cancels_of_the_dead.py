@@ -9,9 +9,11 @@ import asyncpg
 from domain import events as e
 from domain.ids import DEFAULT_TENANT, run_stream, session_stream
 from tests.hosts import OpenHost, follow, kinds, only, scripted, start
-from tests.supervision.processes import NO_SCAN, RECONCILING, on_trial
+from tests.supervision.processes import NO_SCAN, RECONCILING, THRESHOLD_S, on_trial
 from tracon import tool
 
+UNHURRIED = RECONCILING.replace(f"{THRESHOLD_S}s", "4s")
+"""Who is asked takes the owner for alive for long enough, however busy the machine is."""
 CONTINUING = "[run_continuation]\nenabled = true\n"
 STALLS = scripted(
     '[providers.script.models.stalls.default]\ntext = "one two"\nstall_after = 1\n'
@@ -37,7 +39,7 @@ async def test_what_was_accepted_is_carried_out_although_the_owner_is_dead(
     host_of: OpenHost, database: str, pool: asyncpg.Pool, tmp_path: Path
 ) -> None:
     """CANCEL-1, CONT-4: a live run and one that waits for its turn end as cancelled, and neither goes on."""
-    other = await host_of(RECONCILING + STALLS)
+    other = await host_of(UNHURRIED + STALLS)
     with on_trial(tmp_path, database, NO_SCAN + STALLS) as killed:
         async with killed.run("stalls", session_id="s") as live:
             await follow(other, live, e.TextDelta)
@@ -61,7 +63,7 @@ async def test_an_owner_that_dies_in_carrying_it_out_leaves_the_rest_to_another(
     host_of: OpenHost, database: str, tmp_path: Path
 ) -> None:
     """CANCEL-1, CANCEL-3: its tool did not stop, and what became of that nobody knows."""
-    other = await host_of(RECONCILING + WAITS, tools=(wait_for_go,))
+    other = await host_of(UNHURRIED + WAITS, tools=(wait_for_go,))
     with on_trial(tmp_path, database, NO_SCAN + WAITS) as killed:
         async with killed.run("waits", session_id="s") as run_id:
             await killed.marked("waiting")
