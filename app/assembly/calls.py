@@ -1,12 +1,14 @@
 """What stands around a host's model calls, and what is known of its models."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from app.application import AppDefinitions
-from app.metrics import Metrics
+from app.assembly.ground import Ground
+from app.models.accounts import Accounts
 from app.models.circuits import Circuits
 from app.models.classifiers import Classifiers
 from app.models.gate import Gate
+from app.models.http import HttpSession
 from app.models.patience import TimeLimits
 from app.models.places import Places
 from app.models.provider_settings import ProviderSettings
@@ -17,18 +19,34 @@ from domain.chain import ChainLink
 from domain.pricing import Price
 
 
-def gate_of(settings: Settings, app: AppDefinitions, circuits: Circuits, metrics: Metrics) -> Gate:
-    """The gate that all model calls of a host pass."""
+@dataclass(frozen=True, kw_only=True)
+class Calls:
+    """How models are called: on whose account, and through which gate."""
+
+    http: HttpSession
+    accounts: Accounts
+    circuits: Circuits
+    gate: Gate
+
+
+def calls_of(ground: Ground, http: HttpSession, accounts: Accounts) -> Calls:
+    """One gate for all model calls of the host."""
+    settings, metrics = ground.settings, ground.metrics
+    circuits = Circuits(settings.circuit_breaker, metrics, accounts)
     limit = settings.model_concurrency.max_concurrent_calls_per_provider
-    return Gate(
+    classifiers = Classifiers(
+        ground.definitions.app.classifiers,
+        settings.chain.classifiers,
+        retry_after_cap_s=settings.chain.retry_after_cap,
+    )
+    gate = Gate(
         circuits,
-        Classifiers(
-            app.classifiers, settings.chain.classifiers, retry_after_cap_s=settings.chain.retry_after_cap
-        ),
+        classifiers,
         None if limit is None else Places(limit, metrics),
         ResponseCache(settings.response_cache),
         metrics.model_calls_live,
     )
+    return Calls(http=http, accounts=accounts, circuits=circuits, gate=gate)
 
 
 def chain_link_of(providers: Mapping[str, ProviderSettings], link: Link) -> ChainLink:

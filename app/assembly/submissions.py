@@ -1,11 +1,10 @@
 """What takes work in for a host besides plain requests: workers with their leases, and idempotency keys."""
 
-import asyncio
 from functools import partial
 
-import asyncpg
-
-from app.db.pool import database_time
+from app.assembly.background import Background
+from app.assembly.ground import Ground
+from app.assembly.supervision import Core
 from app.http.forms import forms
 from app.idempotency.decisions import Decisions
 from app.idempotency.keys import Keys
@@ -14,97 +13,73 @@ from app.idempotency.settling import Settling
 from app.idempotency.sweeper import Sweeper
 from app.jobs.leasing import Leasing
 from app.jobs.scheduler import Scheduler
+from app.jobs.schedules import Schedules
 from app.jobs.worker import Worker
-from app.metrics import Metrics
 from app.quotas.quotas import Quotas
-from app.settings.whole import Settings
-from app.store.event_log import EventLog
-from app.supervision.continuer import Continuer
 from app.supervision.drain import Drain
-from app.supervision.duties import Duties, Duty
-from app.supervision.roster import Roster
-from app.supervision.runs import Runs
+from app.supervision.duties import Duty
 from app.workflows.queued_runs import QueuedRuns
 from domain.ids import RunId
 from domain.quota import Quota
 from projections.jobs import CHANNEL as JOBS
 
 
-def worker_of(
+def start_working(
+    ground: Ground,
     leasing: Leasing,
     runs: QueuedRuns,
-    event_log: EventLog,
+    schedules: Schedules,
     drain: Drain,
-    settings: Settings,
-    metrics: Metrics,
-) -> Worker:
-    """The worker that takes queued runs until the host drains."""
+    background: Background,
+) -> None:
+    """Take queued runs until the host drains, and see to it that schedules are met."""
+    settings, metrics = ground.settings, ground.metrics
     worker = Worker(
         leasing,
         runs,
-        partial(event_log.bell_of, JOBS, ""),
+        partial(ground.log.bell_of, JOBS, ""),
         may_lease=lambda: not drain.begun.is_set(),
         settings=settings.async_run,
         metrics=metrics,
     )
     leasing.keeper.on_lost = worker.lost
-    return worker
+    scheduler = Scheduler(schedules, ground.pool, settings.schedules, metrics)
+    background.start(scheduler.run(), "scheduler")
+    background.start(leasing.keeper.watch(), "keeper of leases")
+    background.start(worker.run(), "worker")
 
 
-def at_work(leasing: Leasing, worker: Worker, scheduler: Scheduler) -> list[asyncio.Task[None]]:
-    """The tasks of a host that works on the queue."""
-    return [
-        asyncio.create_task(scheduler.run(), name="scheduler"),
-        asyncio.create_task(leasing.keeper.watch(), name="keeper of leases"),
-        asyncio.create_task(worker.run(), name="worker"),
-    ]
-
-
-def idempotency_of(
-    settings: Settings,
-    pool: asyncpg.Pool,
-    event_log: EventLog,
-    runs: Runs,
-    roster: Roster,
-    continuer: Continuer,
-    duties: Duties,
-    metrics: Metrics,
-) -> tuple[Idempotency, Decisions]:
+def idempotency_of(ground: Ground, core: Core) -> tuple[Idempotency, Decisions]:
     """What answers requests with a key, and what operators decide of keys. The sweep becomes a duty."""
+    settings = ground.settings
 
     def is_live(run_id: RunId) -> bool:
-        return roster.find(run_id) is not None
+        return core.roster.find(run_id) is not None
 
-    keys = Keys(event_log, settings.store.outage_patience)
+    keys = Keys(ground.log, settings.store.outage_patience)
     settling = Settling(
         keys,
-        runs,
+        core.runs,
         forms(settings.server.prefix),
         continues=settings.run_continuation.enabled,
-        consider=continuer.consider,
+        consider=core.continuer.consider,
     )
     if settings.idempotency.enabled:
-        sweeper = Sweeper(pool, settling)
-        duties.add(
-            Duty(
-                name="idempotency",
-                period_s=settings.idempotency.sweep_interval,
-                perform=lambda _: sweeper.sweep(),
-            )
-        )
+        sweeper, period_s = Sweeper(ground.pool, settling), settings.idempotency.sweep_interval
+        core.duties.add(Duty(name="idempotency", period_s=period_s, perform=lambda _: sweeper.sweep()))
     service = Idempotency(
         settings.idempotency,
-        event_log,
+        ground.log,
         keys,
         settling,
         is_live=is_live,
-        now=partial(database_time, pool),
-        metrics=metrics,
+        now=ground.now,
+        metrics=ground.metrics,
     )
     return service, Decisions(keys, is_live=is_live)
 
 
-def quotas_of(settings: Settings, pool: asyncpg.Pool, metrics: Metrics) -> Quotas:
+def quotas_of(ground: Ground) -> Quotas:
     """What tenants may use."""
     quotas = (
         Quota(
@@ -115,6 +90,7 @@ def quotas_of(settings: Settings, pool: asyncpg.Pool, metrics: Metrics) -> Quota
             tenant=one.tenant,
             agent=one.agent,
         )
-        for name, one in settings.quotas.items()
+        for name, one in ground.settings.quotas.items()
     )
-    return Quotas(quotas, pool, currency=settings.pricing.currency, metrics=metrics)
+    currency = ground.settings.pricing.currency
+    return Quotas(quotas, ground.pool, currency=currency, metrics=ground.metrics)

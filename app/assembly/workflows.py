@@ -1,56 +1,32 @@
 """What workflows are run with."""
 
-from collections.abc import Callable
-
-import asyncpg
-
-from app.definitions.lookup import AgentLookup
+from app.assembly.ground import Ground
+from app.assembly.supervision import Core
 from app.functions.runner import FunctionRunner
-from app.metrics import Metrics
 from app.quotas.quotas import Quotas
-from app.settings.whole import Settings
-from app.supervision.cancels import Cancels
-from app.supervision.child_runs import RunsChildren
-from app.supervision.drain import Drain
-from app.supervision.roster import Roster
-from app.supervision.runs import Runs
-from app.supervision.workbench import Workbench
-from app.workflow_catalog import WorkflowCatalog
 from app.workflows.bench import WorkflowBench
 from app.workflows.definitions import WorkflowDefinitions
 from app.workflows.opening import WorkflowOpener
 from app.workflows.recovery import WorkflowRecovery
 from app.workflows.service import WorkflowService
 from app.workflows.slots import Slots
-from domain.ids import RunId
 
 
-def workflows_of(
-    settings: Settings,
-    catalog: WorkflowCatalog,
-    agents: AgentLookup,
-    pool: asyncpg.Pool,
-    bench: Workbench,
-    children: RunsChildren,
-    roster: Roster,
-    runs: Runs,
-    drain: Drain,
-    cancels: Cancels,
-    quotas: Quotas,
-    refuse: Callable[[RunId], None],
-    metrics: Metrics,
-) -> tuple[WorkflowService, WorkflowRecovery]:
+def workflows_of(ground: Ground, core: Core, quotas: Quotas) -> tuple[WorkflowService, WorkflowRecovery]:
     """The workflows of a host, and what goes on from their runs when those lose their workers."""
-    workflow_bench = WorkflowBench(
-        host=bench,
-        catalog=catalog,
+    settings, log = ground.settings, ground.log
+    bench = WorkflowBench(
+        host=core.bench,
+        catalog=ground.definitions.workflows,
         functions=FunctionRunner(settings.cancellation),
-        children=children,
-        slots=Slots(settings.workflows.max_concurrent_runs, metrics),
+        children=core.children,
+        slots=Slots(settings.workflows.max_concurrent_runs, ground.metrics),
         settings=settings.workflows,
     )
-    opener = WorkflowOpener(workflow_bench, roster, refuse)
-    definitions = WorkflowDefinitions(catalog, agents, bench.log, pool)
-    service = WorkflowService(definitions, opener, runs, drain, quotas, settings.workflows)
-    recovery = WorkflowRecovery(bench.log, runs, opener, cancels, settings.workflows, metrics)
+    opener = WorkflowOpener(bench, core.roster, core.opener.refuse)
+    definitions = WorkflowDefinitions(ground.definitions.workflows, ground.agents, log, ground.pool)
+    service = WorkflowService(definitions, opener, core.runs, core.drain, quotas, settings.workflows)
+    recovery = WorkflowRecovery(log, core.runs, opener, core.cancels, settings.workflows, ground.metrics)
+    # Before the continuer, which says of what is left over why nothing goes on from it.
+    core.orphans.on_orphaned.insert(0, recovery.consider)
     return service, recovery
