@@ -22,7 +22,7 @@ async def test_a_client_that_wants_json_gets_the_run_and_its_answer_when_it_has_
 
 async def test_a_run_in_json_has_the_promised_fields(host: Client) -> None:
     run = (await host.run("echo", "one two", session_id="s")).body
-    later = {"continued_by_run_id", "continuation_blocked", "replay_of_run_id", "wait_over"}
+    later = {"continued_by_run_id", "continuation_blocked", "replay_of_run_id", "wait_over", "reported_cost"}
     assert set(run) - {"answer", *later} == {
         "id", "tenant", "kind", "agent", "status", "provider", "model_id", "session_id",
         "root_run_id", "parent_run_id", "depth", "continued_from_run_id",
