@@ -2,19 +2,27 @@
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 from app.application import AppDefinitions
 from app.functions.function import WorkflowFunction
-from app.registry import AgentNotFound, Catalog
+from app.registry import Catalog
 from app.settings.errors import Problem, SettingsError
 from app.settings.whole import Settings
+from domain.agent import AgentDefinition
 from domain.errors import Rejected
 from domain.parameters import BadParameter, instantiate
 from domain.workflow_definition import Flaw, WorkflowDefinition, WorkflowNode, flaws_in, placed_nodes
 
 _SETTINGS = "settings"
 _SECTION = "workflow_definitions"
+
+
+OwnAgents = Mapping[str, AgentDefinition]
+"""Agents that a tenant has defined over HTTP, by name."""
+
+_NONE: OwnAgents = MappingProxyType({})
 
 
 class UnusableWorkflow(Rejected):
@@ -67,41 +75,38 @@ class WorkflowCatalog:
         """All of them, by name."""
         return tuple(self._workflows[name] for name in sorted(self._workflows))
 
-    def flaws_of(self, workflow: WorkflowDefinition) -> list[Flaw]:
-        """Everything that is wrong with it, here (WF-1)."""
+    def flaws_of(self, workflow: WorkflowDefinition, own: OwnAgents = _NONE) -> list[Flaw]:
+        """Everything that is wrong with it, here (WF-1). `own` are agents of its tenant's own."""
         flaws = flaws_in(workflow)
-        if self._is_agent(workflow.name):
+        if self.has_agent(workflow.name):
             flaws.append(("name", "an agent has this name; give one of them another"))
         for key, node in placed_nodes(workflow):
-            flaws += [(f"{key}.{field}", reason) for field, reason in self._misnamed(node)]
+            flaws += [(f"{key}.{field}", reason) for field, reason in self._misnamed(node, own)]
         return flaws
 
-    def verify(self, workflow: WorkflowDefinition) -> None:
+    def has_agent(self, name: str) -> bool:
+        """Whether an agent of code or settings has this name."""
+        return self._agents.has(name)
+
+    def verify(self, workflow: WorkflowDefinition, own: OwnAgents = _NONE) -> None:
         """Raise UnusableWorkflow if there is anything wrong with it here."""
-        if flaws := self.flaws_of(workflow):
+        if flaws := self.flaws_of(workflow, own):
             raise UnusableWorkflow(workflow.name, flaws)
 
-    def _misnamed(self, node: WorkflowNode) -> Iterator[Flaw]:
+    def _misnamed(self, node: WorkflowNode, own: OwnAgents) -> Iterator[Flaw]:
         if node.function is not None and node.function not in self._functions:
             told = _instead(node.function, self._functions)
             yield "function", f"there is no function {node.function!r}{told}"
         if node.agent is None:
             return
-        if not self._is_agent(node.agent):
-            known = {agent.name: agent for agent in self._agents.agents()}
+        known = {**own, **{agent.name: agent for agent in self._agents.agents()}}
+        if node.agent not in known:
             yield "agent", f"there is no agent {node.agent!r}{_instead(node.agent, known)}"
             return
         try:
-            instantiate(self._agents.agent(node.agent), node.parameters)
+            instantiate(known[node.agent], node.parameters)
         except BadParameter as error:
             yield error.field, str(error)
-
-    def _is_agent(self, name: str) -> bool:
-        try:
-            self._agents.agent(name)
-        except AgentNotFound:
-            return False
-        return True
 
 
 def _duplicates(settings: Settings, app: AppDefinitions) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ import msgspec
 from app.definitions.lookup import AgentLookup
 from app.store.event_log import Change, EventLog, VersionConflict
 from app.workflow_catalog import UnusableWorkflow, WorkflowCatalog
+from domain.agent import AgentDefinition
 from domain.agent_versions import Expected
 from domain.errors import Conflict
 from domain.events import Recorded, WorkflowDefinitionEvent
@@ -62,15 +63,21 @@ class WorkflowDefinitions:
         self._log = log
         self._pool = pool
 
-    async def find(self, tenant: str, name: str) -> Found:
+    async def runnable(self, tenant: str, name: str) -> Found:
         """Raise WorkflowNotFound, or UnusableWorkflow where it names what this host lacks."""
+        found = await self.find(tenant, name)
+        if found.version:
+            self._catalog.verify(found.definition, await self._own_agents(tenant, found.definition))
+        return found
+
+    async def find(self, tenant: str, name: str) -> Found:
+        """Raise WorkflowNotFound."""
         fixed = self._catalog.find(name)
         if fixed is not None:
             return Found(fixed)
         now = await self._version(tenant, name)
         if now.definition is None:
             raise WorkflowNotFound(name)
-        self._catalog.verify(now.definition)
         return Found(now.definition, now.version)
 
     async def listed(self, tenant: str) -> tuple[Found, ...]:
@@ -86,7 +93,7 @@ class WorkflowDefinitions:
         """Raise WorkflowReadOnly, UnusableWorkflow or WorkflowMoved. The same again is no new version."""
         name = definition.name
         self._require_ours(name)
-        self._catalog.verify(definition)
+        self._catalog.verify(definition, await self._own_agents(tenant, definition))
         if (await self._agents.version(tenant, name)).definition is not None:
             raise UnusableWorkflow(name, [("name", "an agent has this name; give one of them another")])
         return await self._execute(tenant, name, DefineWorkflow(definition=definition, by=by), expected)
@@ -120,6 +127,16 @@ class WorkflowDefinitions:
                 continue  # somebody else was first: see whether it is still as it was expected to be
             kept = cast(Recorded[WorkflowDefinitionEvent], recorded)
             return DefinedWorkflow(recorded=kept, is_new=now.definition is None)
+
+    async def _own_agents(self, tenant: str, workflow: WorkflowDefinition) -> dict[str, AgentDefinition]:
+        """Those of its agents that the tenant has defined over HTTP."""
+        found = {}
+        for name in {node.agent for node in workflow.members if node.agent is not None}:
+            if not self._catalog.has_agent(name):
+                own = (await self._agents.version(tenant, name)).definition
+                if own is not None:
+                    found[name] = own
+        return found
 
     async def _version(self, tenant: str, name: str) -> WorkflowVersion:
         last = await self._log.read_last(workflow_stream(tenant, name))

@@ -82,14 +82,14 @@ class WorkflowService:
         alongside moved.
         """
         self._drain.admit()
-        found = await self.definitions.find(request.tenant, request.agent)
+        found = await self.definitions.runnable(request.tenant, request.agent)
         opening = self._opening(found, request)
         async with self._quotas.admitted(request.tenant, Asked(opening.run_id, request.agent)):
             return await self._opener.open(opening)
 
     async def prepare(self, tenant: str, workflow: str) -> Prepare:
         """What makes the items of a batch runs of this workflow. Raise WorkflowNotFound, UnusableWorkflow."""
-        found = await self.definitions.find(tenant, workflow)
+        found = await self.definitions.runnable(tenant, workflow)
 
         def prepared(run_id: RunId, item: Item, queue: QueueSpec) -> Change:
             for name in item.parameters:

@@ -83,6 +83,20 @@ async def test_a_workflow_and_an_agent_have_different_names(workshop: Workshop) 
         assert "an agent has this name" in refused.body["detail"]
 
 
+async def test_its_agents_may_be_of_the_tenants_own(workshop: Workshop) -> None:
+    client = await workshop.open()
+    greeter = {"provider": "scripted", "model": "yes", "parameters": {"tone": "dry"}}
+    await client.request("PUT", "/tracon/api/agents/greeter", json=greeter)
+    unknown = await put(client, nodes=[agent("a", "greeter", parameters={"mood": "good"})])
+    assert [error["field"] for error in unknown.body["errors"]] == ["$.nodes.0.parameters.mood"]
+    assert (await put(client, nodes=[agent("a", "greeter")])).status == 201
+    assert (await run(client)).body["answer"] == "yes"
+    await client.request("DELETE", "/tracon/api/agents/greeter")
+    refused = await run(client)
+    assert (refused.status, refused.body["errors"][0]["field"]) == (400, "$.nodes.0.agent")
+    assert (await client.get(f"{PATH}/mine")).status == 200
+
+
 async def test_a_change_is_a_version_and_the_same_again_is_none(workshop: Workshop) -> None:
     client = await workshop.open()
     assert (await put(client)).status == 201
