@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+from app.clock import elapsed_s
 from domain.ids import RunId
 
 TRUSTED_PART = 5 / 6
@@ -46,6 +47,7 @@ class HeldLeases:
         self._trusted_s = duration_s * TRUSTED_PART
         self._lock = threading.Lock()
         self._held: dict[RunId, Held] = {}
+        self._lost: set[RunId] = set()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -53,6 +55,7 @@ class HeldLeases:
     def take(self, job: LeasedJob, asked_at: float) -> None:
         with self._lock:
             self._held[job.run_id] = Held(term=job.term, trusted_until=asked_at + self._trusted_s)
+            self._lost.discard(job.run_id)
 
     def begun(self, run_id: RunId) -> None:
         """A run was begun under it."""
@@ -83,6 +86,7 @@ class HeldLeases:
                 else:
                     del self._held[run_id]
                     lost.append(run_id)
+            self._lost.update(lost)
         return lost
 
     def run_out(self, now: float) -> list[RunId]:
@@ -91,4 +95,15 @@ class HeldLeases:
             lost = [run_id for run_id, held in self._held.items() if held.trusted_until <= now]
             for run_id in lost:
                 del self._held[run_id]
+            self._lost.update(lost)
         return lost
+
+    def holds(self, run_id: RunId) -> bool:
+        """Whether nobody else can have the job by now, if the run is one."""
+        held = self._held.get(run_id)
+        return run_id not in self._lost if held is None else elapsed_s() < held.trusted_until
+
+    def forget(self, run_id: RunId) -> None:
+        """Nothing works on it here any more, so it does not matter whether its lease was lost."""
+        with self._lock:
+            self._lost.discard(run_id)

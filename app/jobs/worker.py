@@ -187,6 +187,7 @@ class Worker:
         self._free(job)
 
     def _free(self, job: LeasedJob) -> None:
+        self._leases.forget(job.run_id)
         self._slots.give_back(job.lane)
         self._wake()
 

@@ -41,6 +41,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._impatient: list[asyncio.Future[None]] = []
         self._stopping = False
+        presence.beat = self.beat_now
 
     async def __aenter__(self) -> Self:
         """Return after the first attempt, so that a host that takes requests is known to the others."""

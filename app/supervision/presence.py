@@ -1,7 +1,7 @@
 """Which runs this host answers for, and whether it may still believe that nobody has taken them from it."""
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
 import msgspec
 
@@ -22,8 +22,9 @@ class Presence:
 
     A host that has been heard of holds its runs for `threshold_s` from when it *asked* to be, since the
     database counts from a later moment. While that time runs, no other host can have found them silent. When
-    it was interrupted (the process was stopped, the database away), every run is in doubt until its stream
-    was looked at, and `sure_of` says so before each effect.
+    it was interrupted (the process was stopped, the database away), every run is in doubt, and `sure_of` says
+    so before each effect. Another host may just be closing it: that one has claimed it first, and closes it
+    then. So a heartbeat has to vouch for it again, and its stream is looked at after that.
     """
 
     def __init__(self, threshold_s: float, clock: Callable[[], float] = elapsed_s) -> None:
@@ -33,10 +34,16 @@ class Presence:
         self._live: set[RunId] = set()
         self._ended: set[RunId] = set()
         self._doubtful: set[RunId] = set()
+        self._doubts = 0
+        self._vouched: set[RunId] = set()
         self._holds_until = float("-inf")
         self._steady_since: float | None = None
         self.on_doubt: Callable[[Collection[RunId]], None] | None = None
         """Told, in the event loop, of runs that a heartbeat has found to be somebody else's."""
+        self.beat: Callable[[], Awaitable[None]] | None = None
+        """Have a heartbeat written now, or tried to."""
+        self.claims: list[Callable[[RunId], bool]] = []
+        """What else must hold for a run to be this host's: the lease of its job, for one."""
 
     def enter(self, run_id: RunId) -> None:
         """Answer for a run, from the next heartbeat on."""
@@ -65,9 +72,12 @@ class Presence:
         with self._lock:
             self._ended.difference_update(roll.ended)
             taken = self._live.intersection(taken)
-            if answered_at >= self._holds_until:
+            interrupted = answered_at >= self._holds_until
+            if interrupted:
                 self._doubtful |= self._live
         self._doubtful |= taken
+        self._doubts += bool(interrupted or taken)
+        self._vouched = set(roll.live) - taken
         self._holds_until = asked_at + self._threshold_s
         if self._steady_since is None:
             self._steady_since = answered_at
@@ -89,9 +99,24 @@ class Presence:
         return max(0.0, self._clock() - (self._holds_until - self._threshold_s))
 
     def sure_of(self, run_id: RunId) -> bool:
-        """Whether nobody can have closed the run by now. If not, look at its stream, then `confirm`."""
-        return self._clock() < self._holds_until and run_id not in self._doubtful
+        """Whether nobody can have closed the run by now. If not: `vouch`, look at its stream, `confirm`."""
+        if self._clock() >= self._holds_until or run_id in self._doubtful:
+            return False
+        return all(holds(run_id) for holds in self.claims)
 
-    def confirm(self, run_id: RunId) -> None:
-        """The run's stream was looked at after the doubt arose: it is still this host's."""
-        self._doubtful.discard(run_id)
+    async def vouch(self, run_id: RunId) -> int | None:
+        """Have a heartbeat say that the run is this host's, unless the last one has said it.
+
+        Return what `confirm` takes. None: it could not be said, or somebody has claimed the run.
+        """
+        if not self._is_vouched_for(run_id) and self.beat is not None:
+            await self.beat()
+        return self._doubts if self._is_vouched_for(run_id) else None
+
+    def confirm(self, run_id: RunId, vouched: int) -> None:
+        """The run's stream was looked at after `vouch`: it is this host's, unless a doubt arose meanwhile."""
+        if vouched == self._doubts:
+            self._doubtful.discard(run_id)
+
+    def _is_vouched_for(self, run_id: RunId) -> bool:
+        return run_id in self._vouched and self._clock() < self._holds_until

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from app.clock import elapsed_s
 from app.jobs.lease import HeldLeases, LeasedJob
 from domain.ids import RunId
 
@@ -57,3 +58,27 @@ def test_that_a_run_was_begun_under_it_outlives_a_renewal() -> None:
     leases.begun(RUN)
     leases.renewed(leases.all(), {RUN}, asked_at=120.0)
     assert leases.all()[RUN].begun
+
+
+def test_a_job_is_held_for_as_long_as_its_lease_is_trusted() -> None:
+    """JOB-1, EVENT-3: asked before each effect, since what ran out is taken out only now and then."""
+    leases = HeldLeases(DURATION_S)
+    leases.take(job(), asked_at=elapsed_s())
+    assert leases.holds(RUN)
+    leases.take(job(), asked_at=elapsed_s() - DURATION_S)
+    assert not leases.holds(RUN)
+
+
+def test_a_job_whose_lease_was_lost_is_not_held_until_nothing_works_on_it() -> None:
+    """JOB-1: and a run that is no job of this host is held as far as leases go."""
+    leases = HeldLeases(DURATION_S)
+    leases.take(job(), asked_at=elapsed_s())
+    leases.renewed(leases.all(), set(), asked_at=elapsed_s())
+    leases.take(job(OTHER), asked_at=elapsed_s() - DURATION_S)
+    leases.run_out(elapsed_s())
+    assert not leases.holds(RUN)
+    assert not leases.holds(OTHER)
+    leases.forget(RUN)
+    assert leases.holds(RUN)
+    leases.take(job(OTHER, term=2), asked_at=elapsed_s())
+    assert leases.holds(OTHER)

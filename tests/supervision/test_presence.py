@@ -1,5 +1,6 @@
 """Whether a host may believe that its runs are still its own."""
 
+import asyncio
 from collections.abc import Collection
 from uuid import UUID
 
@@ -38,6 +39,13 @@ def beat(presence: Presence, clock: Clock, took_s: float = 0.0, taken: Collectio
     presence.beaten(roll, taken, asked_at=asked_at, answered_at=clock.now)
 
 
+def looked_at(presence: Presence, run_id: RunId) -> None:
+    """As after a look at its stream, which had not moved."""
+    vouched = asyncio.run(presence.vouch(run_id))
+    assert vouched is not None
+    presence.confirm(run_id, vouched)
+
+
 def test_before_its_first_heartbeat_a_host_is_sure_of_nothing(presence: Presence) -> None:
     """EVENT-3"""
     assert not presence.sure_of(ONE)
@@ -46,7 +54,7 @@ def test_before_its_first_heartbeat_a_host_is_sure_of_nothing(presence: Presence
 def test_it_is_sure_for_the_threshold_from_when_it_asked(presence: Presence, clock: Clock) -> None:
     """EVENT-3: the database begins to count later than that, so it is the database that is late."""
     beat(presence, clock)
-    presence.confirm(ONE)
+    looked_at(presence, ONE)
     beat(presence, clock, took_s=4)
     clock.now += THRESHOLD_S - 4.1
     assert presence.sure_of(ONE)
@@ -58,12 +66,12 @@ def test_after_a_gap_every_run_is_in_doubt_until_it_was_looked_at(presence: Pres
     """EVENT-3: a process that was stopped wakes up, writes a heartbeat, and knows nothing for all that."""
     presence.enter(TWO)
     beat(presence, clock)
-    presence.confirm(ONE)
-    presence.confirm(TWO)
+    looked_at(presence, ONE)
+    looked_at(presence, TWO)
     clock.now += THRESHOLD_S + 1
     beat(presence, clock)
     assert (presence.sure_of(ONE), presence.sure_of(TWO)) == (False, False)
-    presence.confirm(ONE)
+    looked_at(presence, ONE)
     assert (presence.sure_of(ONE), presence.sure_of(TWO)) == (True, False)
     beat(presence, clock)
     assert not presence.sure_of(TWO), "a further heartbeat settles nothing"
@@ -72,9 +80,10 @@ def test_after_a_gap_every_run_is_in_doubt_until_it_was_looked_at(presence: Pres
 def test_a_gap_may_lie_inside_of_a_heartbeat(presence: Presence, clock: Clock) -> None:
     """EVENT-3: it was sent in time, but nobody knows when it was carried out."""
     beat(presence, clock)
-    presence.confirm(ONE)
+    looked_at(presence, ONE)
     beat(presence, clock, took_s=THRESHOLD_S + 1)
     assert not presence.sure_of(ONE)
+    assert asyncio.run(presence.vouch(ONE)) is None, "it says nothing of now"
 
 
 def test_a_run_that_begins_while_the_host_is_sure_is_sure(presence: Presence, clock: Clock) -> None:
@@ -88,9 +97,58 @@ def test_runs_that_others_have_claimed_are_in_doubt_and_told_of(presence: Presen
     told: list[Collection[RunId]] = []
     presence.on_doubt = told.append
     beat(presence, clock)
-    presence.confirm(ONE)
+    looked_at(presence, ONE)
     beat(presence, clock, taken={ONE, TWO})
     assert told == [{ONE}]
+    assert not presence.sure_of(ONE)
+
+
+def test_a_look_settles_nothing_while_the_run_is_claimed(presence: Presence, clock: Clock) -> None:
+    """EVENT-3: whoever has claimed it may be about to close it. A heartbeat that gets it back settles it."""
+    beat(presence, clock)
+    looked_at(presence, ONE)
+    beat(presence, clock, taken={ONE})
+    assert asyncio.run(presence.vouch(ONE)) is None
+    beat(presence, clock)
+    looked_at(presence, ONE)
+    assert presence.sure_of(ONE)
+
+
+def test_a_look_from_before_a_gap_settles_nothing(presence: Presence, clock: Clock) -> None:
+    """EVENT-3: the process was stopped between the look and what it was for."""
+    beat(presence, clock)
+    vouched = asyncio.run(presence.vouch(ONE))
+    assert vouched is not None
+    clock.now += THRESHOLD_S + 1
+    beat(presence, clock)
+    presence.confirm(ONE, vouched)
+    assert not presence.sure_of(ONE)
+
+
+def test_a_heartbeat_is_asked_for_where_the_last_one_does_not_do(presence: Presence, clock: Clock) -> None:
+    """EVENT-3"""
+    asked: list[float] = []
+
+    async def write() -> None:
+        asked.append(clock.now)
+        beat(presence, clock)
+
+    presence.beat = write
+    assert asyncio.run(presence.vouch(ONE)) is not None
+    assert asyncio.run(presence.vouch(ONE)) is not None
+    clock.now += THRESHOLD_S
+    assert asyncio.run(presence.vouch(ONE)) is not None
+    assert len(asked) == 2
+
+
+def test_a_run_is_not_sure_while_another_claim_to_it_does_not_hold(presence: Presence, clock: Clock) -> None:
+    """JOB-1, EVENT-3: its heartbeats are one thing, and the lease of its job is another."""
+    holds = {ONE: True}
+    presence.claims.append(lambda run_id: holds[run_id])
+    beat(presence, clock)
+    looked_at(presence, ONE)
+    assert presence.sure_of(ONE)
+    holds[ONE] = False
     assert not presence.sure_of(ONE)
 
 
