@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, RunError, classify, error_of
+from domain.failure import (
+    CallFailure,
+    ErrorClass,
+    FailureClass,
+    FailureKind,
+    RunError,
+    classify,
+    error_of,
+    silence_until_deadline,
+)
 from tests.domain.strategies import call_failures
 
 TRANSIENT, UNAVAILABLE, EMPTY, ERROR_PRE = (
@@ -266,3 +275,17 @@ def test_a_failure_after_content_is_a_broken_stream(failure_class: FailureClass)
 def test_an_answer_ended_on_purpose_is_no_broken_stream(failure_class: FailureClass, error_type: str) -> None:
     told = seen(FailureKind.CONTENT_FILTER, content_delivered=True)
     assert error_of("primary", failure_class, told).type == error_type
+
+
+def test_a_silence_until_the_deadline_is_one_like_any_other() -> None:
+    """CLASS-2: the deadline is the only limit that the last link has."""
+    silence = silence_until_deadline(600.0, 600.0)
+    assert silence is not None
+    assert (silence.kind, classify(silence)) == (FailureKind.SILENT, UNAVAILABLE)
+    assert silence.message == "no content within 600 s, when the run's time was over"
+
+
+@pytest.mark.parametrize(("waited_s", "counts"), [(0.0, False), (299.9, False), (300.0, True), (599.0, True)])
+def test_a_call_that_had_less_than_half_of_a_turns_time_says_nothing(waited_s: float, counts: bool) -> None:
+    """CLASS-2."""
+    assert (silence_until_deadline(waited_s, 600.0) is not None) == counts

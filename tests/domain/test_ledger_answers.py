@@ -89,6 +89,15 @@ def test_a_third_link_is_answered_with_what_both_before_it_ran() -> None:
     assert answers(second.for_next_link(), A, A, A) == ["result 0", "result 1", "result 1"]
 
 
+def test_what_a_link_ran_itself_never_answers_its_own_calls() -> None:
+    """CHAIN-6: not even where an earlier link asked for the same in vain."""
+    ledger = Ledger().after_invocation("c0", *A, "key").for_next_link()
+    ledger = ledger.after_invocation("c1", *A, "key")
+    ledger = ledger.after_invocation("c2", *A, "another key").after_result(result(2))
+    assert ledger.answer(*A) is None
+    assert ledger.for_next_link().answer(*A) is None, "the first of three came to nothing"
+
+
 def test_another_link_begins_at_the_first_result_again() -> None:
     assert answers(having(A).after_answer(*A).for_next_link(), A) == ["result 0"]
 
