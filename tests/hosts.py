@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import UnionType
 from typing import TypeVar
 
 import msgspec
@@ -80,7 +81,7 @@ async def start(host: Host, agent: str, text: str = "hello", **more: object) -> 
 
 
 async def follow(
-    host: Host, run_id: RunId, until: type[Event] | tuple[type[Event], ...] = ENDS
+    host: Host, run_id: RunId, until: type[Event] | tuple[type[Event], ...] | UnionType = ENDS
 ) -> list[Recorded[Event]]:
     """The run's events up to the first of a kind, or up to its end."""
     seen: list[Recorded[Event]] = []

@@ -124,7 +124,7 @@ class CancelBody(Body, frozen=True, kw_only=True):
 
 class CancelQuery(Body, frozen=True, kw_only=True):
     wait: bool = False
-    """Answer when the run has ended, with what the cancel came upon. It may take `cancellation.wait_timeout`."""
+    """Answer when the run has ended, with what the cancel came upon. At most `cancellation.wait_timeout`."""
 
 
 class CreateKeyBody(Body, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""How providers look when nobody calls them, for all hosts (SINGLE-1), and what that does not decide (BREAK)."""
+"""How providers look when nobody calls them, for all hosts (SINGLE-1), and what that leaves open (BREAK)."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What is asked periodically is answered from the few rows that it is about, however many runs there have been."""
+"""What is asked periodically is answered from the few rows that it is about, however many runs there were."""
 
 from datetime import UTC, datetime
 from uuid import UUID

@@ -320,7 +320,9 @@ async def test_parameters_fill_the_instructions_and_are_kept(host_of: OpenHost) 
     host = await host_of(scripted(models, agent + 'parameters = { language = "English" }\n'))
     seen = await follow(host, await start(host, "a", parameters={"language": "Latin"}))
     assert only(seen, e.RunCreated)[0].parameters == {"language": "Latin"}
-    assert only(seen, e.RunStarted)[0].definition.instructions == "Answer in Latin."
+    definition = only(seen, e.RunStarted)[0].definition
+    assert definition is not None
+    assert definition.instructions == "Answer in Latin."
 
 
 async def test_live_deltas_are_shown_but_not_recorded(host_of: OpenHost) -> None:

@@ -1,4 +1,4 @@
-"""Whatever a host does from time to time is done by one host of all, or there is a reason for each to do it."""
+"""What a host does from time to time is done by one host of all, or there is a reason why each does it."""
 
 from app.main import Host
 from tests.hosts import OpenHost, scripted
