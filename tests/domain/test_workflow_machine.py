@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from domain.run import RunStatus, fold
 from domain.workflow_definition import WorkflowDefinition, WorkflowKind, WorkflowNode, WorkflowStage
 from domain.workflow_events import SuperStepCompleted
-from tests.domain.workflow_playing import Player
+from tests.domain.workflow_playing import Player, Say
 
 
 def _said(node: str, text: str, outputs: object) -> str:
@@ -75,6 +75,42 @@ def test_after_a_crash_exactly_the_finished_super_steps_are_not_run_again(
         node.name for number, members in enumerate(steps, 1) if number not in finished for node in members
     )
     assert resumed[-1].answered_with == undisturbed[-1].answered_with
+
+
+@st.composite
+def _conversations(draw: st.DrawFn) -> tuple[WorkflowDefinition, Say]:
+    """Handoffs and chats whose speakers go by a script: the next one depends on how much was said."""
+    names = [f"n{place}" for place in range(draw(st.integers(2, 4)))]
+    script = draw(st.lists(st.sampled_from(names), max_size=6))
+    nodes = tuple(WorkflowStage(name=name, agent=name) for name in names)
+    kind = draw(st.sampled_from([WorkflowKind.HANDOFF, WorkflowKind.GROUP_CHAT]))
+    bound = draw(st.integers(1, 8))
+
+    def say(node: str, text: str, outputs: object) -> str:
+        said = text.count("said")
+        over = said >= len(script) or script[said] == node
+        if kind is WorkflowKind.HANDOFF:
+            return "said" if over else f"said\nHANDOFF: {script[said]}"
+        return "said\nDONE" if over else "said"
+
+    return WorkflowDefinition(name="w", kind=kind, nodes=nodes, max_iterations=bound), say
+
+
+@given(played=_conversations(), data=st.data())
+@settings(max_examples=150)
+def test_a_conversation_goes_on_after_a_crash_where_it_was_and_keeps_its_bound(
+    played: tuple[WorkflowDefinition, Say], data: st.DataObject
+) -> None:
+    """WF-1, WF-2"""
+    definition, say = played
+    whole = Player(definition, say).play()
+    assert len(whole.ran) <= definition.max_iterations
+    cut_at = data.draw(st.integers(2, len(whole.events)))
+    resumed = whole.crashed_after(cut_at).play()
+    finished = sum(isinstance(one, SuperStepCompleted) for one in whole.events[:cut_at])
+    assert resumed.ran == whole.ran[finished:]
+    assert (resumed.run.status, resumed.run.failed_as) == (whole.run.status, whole.run.failed_as)
+    assert resumed.events[-1] == whole.events[-1]
 
 
 @given(definition=DEFINITIONS)
