@@ -64,7 +64,7 @@ async def cancel_run(request: web.Request) -> web.Response:
 
 
 async def _end_in_time(request: web.Request, run_id: RunId) -> Recorded[RunEnd] | None:
-    """The run's end; None if it does not come in time or cannot be waited for. It is accepted all the same."""
+    """The run's end; None if it does not come in time or cannot be waited for. It is accepted anyway."""
     services = services_of(request)
     with suppress(TimeoutError, Unavailable):
         async with (

@@ -119,7 +119,7 @@ async def test_a_zombie_starts_no_tool_and_writes_nothing(host_of: OpenHost, tri
 async def test_a_host_whose_interpreter_stood_still_for_too_long_is_a_zombie_too(
     host_of: OpenHost, trial: Trial
 ) -> None:
-    """EVENT-3, RECON-2: no thread of it could beat, so its run was closed; it sees that and goes no further."""
+    """EVENT-3, RECON-2: no thread of it could beat and its run was closed; it sees that and stops."""
     other = await host_of(RECONCILING + STALLS)
     fenced, destroyed = trial.logged().count("run.fenced"), trial.marks().count("destroyed")
     async with trial.run("seizing") as run_id:
