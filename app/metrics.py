@@ -133,6 +133,9 @@ class Metrics:
             ["outcome"],
             registry=self.registry,
         )
+        self.http_connections = Gauge(
+            "tracon_http_connections", "Client connections that are open.", registry=self.registry
+        )
         self.sse_streams = Gauge(
             "tracon_sse_streams", "Event streams that are open now.", registry=self.registry
         )

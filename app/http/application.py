@@ -22,7 +22,7 @@ from app.http.route import add_routes
 from app.http.routes import ROUTES
 from app.http.services import DESCRIPTION, SERVICES, STREAMS, Services
 from app.http.sse import OpenStreams
-from app.http.wire import Listener
+from app.http.wire import Listener, Patience
 from app.settings import ServerSettings
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ async def listen(application: web.Application, listener: socket.socket) -> Async
     runner = Listener(
         application,
         services.metrics,
-        head_timeout_s=services.server.head_timeout,
+        Patience(services.server.head_timeout, services.server.write_timeout),
         handler_cancellation=True,
         access_log=None,
         shutdown_timeout=_SHUTDOWN_S,

@@ -27,25 +27,32 @@ _TOO_MANY = "Too many headers"
 _NOT_HTTP = "This is no HTTP request"
 
 
+class Patience(NamedTuple):
+    """How long a client may be silent before it asks, and take nothing of its answer."""
+
+    head_s: float
+    write_s: float
+
+
 class Listener(web.AppRunner):
     """The application behind connections of ours."""
 
     def __init__(
-        self, application: web.Application, metrics: Metrics, *, head_timeout_s: float, **options: Any
+        self, application: web.Application, metrics: Metrics, patience: Patience, **options: Any
     ) -> None:
         super().__init__(application, **options, **_LIMITS)
         self._metrics = metrics
-        self._head_timeout_s = head_timeout_s
+        self._patience = patience
 
     async def _make_server(self) -> web.Server:
         made = await super()._make_server()
-        return _Connections(made, self._metrics, self._head_timeout_s)
+        return _Connections(made, self._metrics, self._patience)
 
 
 class _Connections(web.Server):
     """Makes a `Connection` of each that is accepted; otherwise the server that it is made of."""
 
-    def __init__(self, made: web.Server, metrics: Metrics, head_timeout_s: float) -> None:
+    def __init__(self, made: web.Server, metrics: Metrics, patience: Patience) -> None:
         super().__init__(
             _answering(made.request_handler),  # type: ignore[arg-type]  # an application makes web.Requests
             request_factory=made.request_factory,
@@ -54,10 +61,10 @@ class _Connections(web.Server):
             **made._kwargs,
         )
         self._metrics = metrics
-        self._head_timeout_s = head_timeout_s
+        self._patience = patience
 
     def __call__(self) -> web.RequestHandler:
-        return Connection(self, self._metrics, self._head_timeout_s, loop=self._loop, **self._kwargs)
+        return Connection(self, self._metrics, self._patience, loop=self._loop, **self._kwargs)
 
 
 def _answering(handle: Handler) -> Handler:
@@ -79,22 +86,35 @@ def _answering(handle: Handler) -> Handler:
 class Connection(web.RequestHandler):
     """One client's connection. What cannot be answered by a route is answered here, and closes it."""
 
-    __slots__ = ("_head_timeout_s", "_head_timer", "_metrics")
+    __slots__ = ("_head_timer", "_metrics", "_patience", "_write_timer")
 
-    def __init__(self, server: web.Server, metrics: Metrics, head_timeout_s: float, **options: Any) -> None:
+    def __init__(self, server: web.Server, metrics: Metrics, patience: Patience, **options: Any) -> None:
         super().__init__(server, **options)
         self._metrics = metrics
-        self._head_timeout_s = head_timeout_s
+        self._patience = patience
         self._head_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._metrics.http_connections.inc()
         loop = asyncio.get_running_loop()
-        self._head_timer = loop.call_later(self._head_timeout_s, self._head_is_late)
+        self._head_timer = loop.call_later(self._patience.head_s, self._head_is_late)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.head_came()
+        self._write_goes_on()
+        self._metrics.http_connections.dec()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        loop = asyncio.get_running_loop()
+        self._write_timer = loop.call_later(self._patience.write_s, self._write_is_stuck)
+
+    def resume_writing(self) -> None:
+        self._write_goes_on()
+        super().resume_writing()
 
     def head_came(self) -> None:
         """The first request is here. From now on the connection is one that is kept alive, or not."""
@@ -135,6 +155,16 @@ class Connection(web.RequestHandler):
         self._note(told)
         self.transport.write(_raw(told))
         self.force_close()
+
+    def _write_goes_on(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
+    def _write_is_stuck(self) -> None:
+        """Nobody may have an answer held in memory for ever."""
+        if isinstance(self.transport, asyncio.Transport):
+            self.transport.abort()
 
     def _note(self, told: Problem) -> None:
         self._metrics.http_requests.labels("OTHER", "unmatched", str(told.status)).inc()

@@ -41,6 +41,8 @@ class ServerSettings(Section, frozen=True, kw_only=True):
     """How long a new connection may take to ask for something."""
     body_timeout: PositiveSeconds = 30.0
     """How long a request's body may take to come, from when it is read."""
+    write_timeout: PositiveSeconds = 60.0
+    """How long a client may take nothing of its answer before it is hung up on."""
     on_disconnect: Literal["continue", "cancel"] = "continue"
     """What becomes of a run whose client hangs up while it watches or waits. With a key it always goes on."""
     sse_keepalive: PositiveSeconds = 15.0

@@ -1,8 +1,10 @@
 """What comes in and is no request, or never becomes one, is told so, and holds up nobody."""
 
 import asyncio
+import gzip
 import json
 import logging
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.http.client import Client
+from tests.http.client import Client, eventually
 from tests.http.conftest import Hosts
 
 RUN = "/tracon/api/agents/echo/run"
@@ -256,6 +258,47 @@ async def test_a_body_in_drops_is_not_waited_for_any_longer(hosts: Hosts) -> Non
             told = await sent.told()
     assert (told.status, told.headers["Content-Type"]) == (408, "application/json")
     assert told.body["error"]["code"] == "body_timeout"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        whole(b'{"message": "hello"}', path="/tracon/api/agents/huge/run"),
+        whole(b'{"model": "huge", "input": "x"}', path="/tracon/v1/responses"),
+        whole(b'{"model": "huge", "input": "x", "stream": true}', path="/tracon/v1/responses"),
+    ],
+    ids=["run", "response", "stream"],
+)
+async def test_an_answer_that_nobody_takes_is_not_held_for_ever(hosts: Hosts, asked: bytes) -> None:
+    """HTTP-1: the run is on record all the same."""
+    host = await hosts.open(server={"write_timeout": 0.3})
+    with socket.socket() as stuck:
+        stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        stuck.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(stuck, host.address)
+        await loop.sock_sendall(stuck, asked)
+        await eventually(lambda: host.count("tracon_runs_ended_total", status="Completed") == 1)
+        await eventually(lambda: host.count("tracon_http_connections") == 0)
+        taken = 0
+        with suppress(ConnectionResetError):
+            while piece := await asyncio.wait_for(loop.sock_recv(stuck, 1 << 20), 20):
+                taken += len(piece)
+    assert taken < 7_000_000
+
+
+async def test_a_body_that_unpacks_to_more_than_a_body_may_have_is_refused(hosts: Hosts) -> None:
+    """HTTP-1: it is not unpacked to its end."""
+    host = await hosts.open(server={"max_body_bytes": 30_000})
+    body = gzip.compress(b'{"message": "%b"}' % (b" " * 20_000_000))
+    assert len(body) < 30_000
+    async with wire(host) as sent:
+        sent.send(whole(body, "Content-Encoding: gzip"))
+        told = await sent.told()
+        assert (told.status, told.body["code"]) == (413, "body_too_large")
+    async with wire(host) as sent:
+        sent.send(whole(gzip.compress(b'{"message": "hello"}'), "Content-Encoding: gzip"))
+        assert (await sent.told()).body["answer"] == "hello"
 
 
 async def test_a_connection_that_asks_nothing_is_closed(hosts: Hosts) -> None:
