@@ -4,8 +4,7 @@ import asyncpg
 
 from app.supervision.approvals import Approvals
 from app.supervision.singleton import Term
-from domain.ids import RunId
-from projections.read.approvals import overdue_approvals
+from projections.read.approvals import Overdue, overdue_approvals
 
 _AT_ONCE = 100
 
@@ -18,13 +17,10 @@ class Expiry:
         self._approvals = approvals
 
     async def sweep(self, term: Term) -> None:
-        """One round. What the view is late with is closed by the next one."""
-        seen: set[RunId] = set()
-        while term.lasts():
-            found = [one for one in await overdue_approvals(self._pool, _AT_ONCE) if one not in seen]
-            for run_id in found:
+        """One round over all of them, page by page."""
+        page: list[Overdue] | None = None
+        while term.lasts() and (page is None or len(page) == _AT_ONCE):
+            page = await overdue_approvals(self._pool, _AT_ONCE, page[-1] if page else None)
+            for overdue in page:
                 if term.lasts():
-                    await self._approvals.expire(run_id)
-            seen.update(found)
-            if not found:
-                return
+                    await self._approvals.expire(overdue.run_id)

@@ -1,5 +1,9 @@
 """Lists of approvals, and those that nobody decided in time."""
 
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID
+
 import asyncpg
 import msgspec
 
@@ -31,6 +35,14 @@ class ApprovalPage(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the list goes on after this part."""
 
 
+class Overdue(NamedTuple):
+    run_id: RunId
+    expires_at: datetime
+
+
+_BEGINNING = Overdue(RunId(UUID(int=0)), datetime.min.replace(tzinfo=UTC))
+
+
 async def list_approvals(
     pool: asyncpg.Pool, tenant: str, wanted: ApprovalFilter | None = None, *, skip: int = 0, take: int = 50
 ) -> ApprovalPage:
@@ -54,11 +66,12 @@ async def list_approvals(
     )
 
 
-async def overdue_approvals(pool: asyncpg.Pool, limit: int) -> list[RunId]:
-    """Those that should have expired, by the database's clock. Raises Unavailable."""
+async def overdue_approvals(pool: asyncpg.Pool, limit: int, after: Overdue | None = None) -> list[Overdue]:
+    """Those that should have expired, by the database's clock, behind this one. Raises Unavailable."""
+    place = after or _BEGINNING
     async with snapshot(pool) as conn:
-        rows = await conn.fetch(sql("overdue_approvals"), limit)
-    return [RunId(row["run_id"]) for row in rows]
+        rows = await conn.fetch(sql("overdue_approvals"), place.expires_at, place.run_id, limit)
+    return [Overdue(RunId(row["run_id"]), row["expires_at"]) for row in rows]
 
 
 async def count_pending(pool: asyncpg.Pool) -> int:

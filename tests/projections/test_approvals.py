@@ -84,7 +84,9 @@ async def test_those_that_are_overdue_and_those_that_wait_are_found(
     """SINGLE-1: the times of the story are long over by the database's clock."""
     async with pool.acquire() as conn:
         await folded(conn, Approvals(), [*asked(RUN, expires_after_s=60.0), *asked(OTHER)])
-    assert await overdue_approvals(pool, 10) == [RUN]
+    [overdue] = await overdue_approvals(pool, 10)
+    assert overdue == (RUN, minute(2))
+    assert await overdue_approvals(pool, 10, overdue) == []
     assert await count_pending(pool) == 2
     page = await list_approvals(pool, "acme", ApprovalFilter(state=ApprovalState.PENDING), take=1)
     assert ([one.id for one in page.approvals], page.more) == ([OTHER], True)
