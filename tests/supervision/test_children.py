@@ -208,7 +208,7 @@ async def test_two_hundred_children_are_cancelled_in_one_go(host_of: OpenHost) -
 
 
 async def test_the_parents_deadline_ends_its_children_with_it(host_of: OpenHost) -> None:
-    more = "[turn]\ntimeout = '500ms'"
+    more = "[turn]\ntimeout = '2s'"
     settings = graph(
         agent("lead", agents=("helper",)) + agent("helper"), more, lead=LEAD, helper="silent = true"
     )
