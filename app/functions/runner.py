@@ -23,6 +23,10 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True):
     done: bool = False
 
 
+class CancelledItself(Exception):
+    """The function ended as if it had been cancelled, and nobody had asked for that."""
+
+
 class FunctionLeftBehind(asyncio.CancelledError):
     """The call was cancelled and its body did not stop in time: it may or may not have its effect (CANCEL-3).
 
@@ -47,7 +51,7 @@ class FunctionRunner:
         self._left_behind: set[asyncio.Future[str]] = set()
 
     async def call(self, function: WorkflowFunction, text: str, context: WorkflowContext) -> Returned:
-        """What the function returned. Raise what it raised, or UnusableResult.
+        """What the function returned. Raise what it raised, UnusableResult, or CancelledItself.
 
         Cancelled, it stops the body first: FunctionLeftBehind if that does not heed, FunctionFinished if it
         had its result already, else a bare CancelledError.
@@ -59,6 +63,8 @@ class FunctionRunner:
         except asyncio.CancelledError:
             await self._stop(function, body, returned)
             raise
+        if body.done.cancelled():
+            raise CancelledItself("it cancelled itself")
         body.done.result()
         return returned[0]
 

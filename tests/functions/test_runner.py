@@ -8,7 +8,13 @@ from uuid import UUID
 import pytest
 
 from app.functions.context import Done, Handoff, WorkflowContext
-from app.functions.runner import FunctionFinished, FunctionLeftBehind, FunctionRunner, Returned
+from app.functions.runner import (
+    CancelledItself,
+    FunctionFinished,
+    FunctionLeftBehind,
+    FunctionRunner,
+    Returned,
+)
 from app.settings import CancellationSettings
 from app.tools.outcome import UnusableResult
 from domain.ids import RunId
@@ -74,6 +80,14 @@ async def test_what_it_raises_is_raised() -> None:
         await call(broken)
     with pytest.raises(UnusableResult):
         await call(lambda: {1: object()})
+
+
+async def test_a_function_that_cancels_itself_has_failed_and_nothing_else_has() -> None:
+    async def odd() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(CancelledItself):
+        await call(odd)
 
 
 async def test_a_function_that_is_cancelled_is_stopped_first() -> None:
