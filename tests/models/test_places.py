@@ -1,6 +1,8 @@
 """Places at a provider: who gets one, who waits, and that none is ever lost (CONC)."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -198,3 +200,23 @@ async def test_ten_calls_that_time_out_leave_all_places_free(limit: int) -> None
         begun.begin()
         await begun.settle()
         assert begun.entered[-1] == 10
+
+
+async def test_whoever_has_a_place_is_not_told_any_more_that_it_waits_for_long() -> None:
+    """CONC-2: nothing is left behind that could tell it."""
+    places = Places(1, Metrics(), tell_after_s=3600.0)
+
+    class Tell:
+        def __call__(self) -> None:
+            raise AssertionError("nobody waits")
+
+    tell = Tell()
+    await places.take(P, tell)
+    waiting = asyncio.create_task(places.take(P, tell))
+    await asyncio.sleep(0)
+    gone = weakref.ref(tell)
+    del tell
+    places.give_back(P)
+    await waiting
+    gc.collect()
+    assert gone() is None

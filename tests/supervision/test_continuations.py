@@ -110,11 +110,14 @@ class TestLength:
         assert heard(seen) == ("Once upon a time." if streaming else "")
         assert only(seen, e.RunCompleted)[0].answer == "Once upon a time."
 
-    async def test_a_continuation_that_is_cut_is_carried_on_by_the_next_link(self, host_of: OpenHost) -> None:
-        """CHAIN-14."""
+    @pytest.mark.parametrize("said", ["it was.", "Once upon a time it was."])
+    async def test_a_continuation_that_is_cut_is_carried_on_by_the_next_link(
+        self, host_of: OpenHost, said: str
+    ) -> None:
+        """CHAIN-14: nothing twice, if that one begins again from the start."""
         first = script('{ length = "Once upon " }', '{ chunks = ["a ", "time ", "it"], cut_after = 2 }')
         recover = 'stream_recovery = "continue"'
-        host = await host_of(chained(first, 'default = { text = "it was." }', agent=recover))
+        host = await host_of(chained(first, f'default = {{ text = "{said}" }}', agent=recover))
         seen = await follow(host, await start(host, "a", streaming=True))
         assert heard(seen) == only(seen, e.RunCompleted)[0].answer == "Once upon a time it was."
 
