@@ -65,12 +65,23 @@ class QuotaWatch:
     def refusal_of_node(self) -> RunError | None:
         return self._refusal((Metric.COST,))
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether no model turn and no tool call may start."""
+        return self._spent((Metric.TOKENS, Metric.COST)) is not None
+
     def _refusal(self, metrics: tuple[Metric, ...]) -> RunError | None:
+        standing = self._spent(metrics)
+        if standing is None:
+            return None
+        self._book.metrics.quota_refusals.labels(standing.quota.name, "work").inc()
+        return standing.error
+
+    def _spent(self, metrics: tuple[Metric, ...]) -> Standing | None:
         for standing in self._book.standings(self.tenant):
             quota = standing.quota
             if quota.metric in metrics and quota.concerns(self.tenant, self._agent) and standing.is_spent:
-                self._book.metrics.quota_refusals.labels(quota.name, "work").inc()
-                return standing.error
+                return standing
         return None
 
 

@@ -32,6 +32,11 @@ log = logging.getLogger(__name__)
 class Refuses(Protocol):
     """Something that may be used up. What is refused once stays refused for the run."""
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether `refusal_of_work` would refuse."""
+        ...
+
     def refusal_of_work(self) -> RunError | None:
         """Why no model turn and no tool call may start any more."""
         ...
@@ -132,6 +137,11 @@ class Spending:
             return spent
         self.tree.begin(spent)
         return None
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no model turn and no tool call of the run may start any more."""
+        return any(one.is_spent for one in self._refusing)
 
     def refusal_before_model(self) -> RunError | None:
         """Checked between two model turns (BUDGET-2)."""

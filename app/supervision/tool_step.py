@@ -70,8 +70,8 @@ class ToolStep:
             await self._run_together(ready)
 
     def waits_for_a_person(self, one: OpenCall) -> bool:
-        """What a spent budget refuses anyway is put before nobody (BUDGET-4)."""
-        return not self._spending.tree.is_spent and self.gate.is_shut(one)
+        """What a spent budget or quota refuses anyway is put before nobody (BUDGET-4, BUDGET-6)."""
+        return not self._spending.is_spent and self.gate.is_shut(one)
 
     def _prepare(self, call: ToolCall) -> Begun | None:
         """Put the call's beginning on record. None: it has its result already."""

@@ -157,6 +157,15 @@ async def test_a_quota_that_a_run_uses_up_stops_its_next_tool_call_and_its_next_
     assert not hosts.gate.reached.is_set()
 
 
+async def test_a_call_that_the_quota_refuses_is_put_before_nobody(hosts: Hosts) -> None:
+    """BUDGET-4, BUDGET-6: a person would be asked for something that cannot be."""
+    client = await hosts.open(**quota("tokens", 1))
+    ended = await client.post("/tracon/api/agents/asking/run", HELLO)
+    assert (ended.status, ended.body["run"]["error_type"]) == (429, "tenant_quota_exceeded")
+    events = await client.events(ended.body["run"]["id"])
+    assert [one["data"]["failure"] for one in events if one["type"] == "ToolFailed"] == ["refused"]
+
+
 async def test_what_another_host_spends_stops_a_live_run_here(hosts: Hosts) -> None:
     """BUDGET-6: the counter is the tenant's, on all hosts."""
     here, there = await hosts.open(**quota("tokens", 50)), await hosts.open(**quota("tokens", 10_000))
