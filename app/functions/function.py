@@ -59,7 +59,10 @@ class WorkflowFunction:
 
     def delay_after(self, attempt: int) -> float:
         """How long to wait before the attempt after this one, in seconds."""
-        return min(self.delay_s * self.multiplier ** (attempt - 1), _LONGEST_DELAY_S)
+        try:
+            return min(self.delay_s * self.multiplier ** (attempt - 1), _LONGEST_DELAY_S)
+        except OverflowError:
+            return _LONGEST_DELAY_S if self.delay_s else 0.0
 
 
 @overload

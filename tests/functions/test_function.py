@@ -50,6 +50,10 @@ def test_waits_grow_by_the_multiplier_and_not_without_end() -> None:
     """WF-5"""
     made = workflow_function(attempts=100, delay="2s", multiplier=3)(plain)
     assert [made.delay_after(attempt) for attempt in (1, 2, 3, 90)] == [2, 6, 18, 3600]
+    steep = workflow_function(attempts=100, delay="2s", multiplier=1e300)(plain)
+    assert steep.delay_after(99) == 3600
+    at_once = workflow_function(attempts=100, delay=0, multiplier=1e300)(plain)
+    assert at_once.delay_after(99) == 0
 
 
 def plain(text: str) -> str:
