@@ -69,7 +69,7 @@ class Next(msgspec.Struct, frozen=True, kw_only=True):
 def resumed(chain: Sequence[PastRun], checkpoint: str | None, after: Next) -> GoingOn:
     """The run that resumes the last one of the chain, from its latest checkpoint or the one that is named.
 
-    Raise NotAWorkflow, RunNotEnded, AlreadyContinued, NothingToResume or CheckpointNotFound.
+    Raise NotAWorkflow, RunNotEnded, AlreadyContinued, WaitIsOver, NothingToResume or CheckpointNotFound.
     """
     run = fold(chain[-1].run_id, chain[-1].events)
     workflow = resumable(run)
@@ -93,6 +93,8 @@ def resumable(run: Run) -> WorkflowRun:
         raise RunNotEnded(run.id)
     if run.continued_by is not None:
         raise AlreadyContinued(run.id, run.continued_by)
+    if run.wait_over is not None:
+        raise WaitIsOver(run.id)
     if run.status is RunStatus.AWAITING_INPUT:
         told = f"run {run.id} waits for an answer: POST /api/workflows/runs/{run.id}/respond"
         raise NothingToResume(told)

@@ -217,4 +217,6 @@ async def test_a_question_that_was_withdrawn_is_asked_no_more(workshop: Workshop
     assert await requests_of(client, run_id) == []
     late = await respond(client, run_id, "yes")
     assert (late.status, late.body["code"]) == (409, "wait_is_over")
+    resumed = await resume(client, run_id)
+    assert (resumed.status, resumed.body["code"]) == (409, "wait_is_over"), "and nobody is sent to answer"
     assert workshop.calls == []
