@@ -136,6 +136,8 @@ async def _kept(parent: LiveRun) -> None:
         await asyncio.shield(flushing)
     except asyncio.CancelledError:
         await asyncio.wait([flushing])
+        if not flushing.cancelled():
+            flushing.exception()  # the parent hears of it from its pen
         raise
 
 

@@ -2,10 +2,7 @@
 
 
 def graph(agents: str, more: str = "", **models: str) -> str:
-    """Models by name, each a list of what it does reply by reply in a turn, and tables of agents.
-
-    An agent without a model of its own name echoes.
-    """
+    """Models by name, each a line for what it does, reply by reply in a turn; and tables of agents."""
     told = "".join(
         f"[[providers.script.models.{name}.default]]\n{reply}\n"
         for name, replies in models.items()
