@@ -276,3 +276,26 @@ async def test_the_whole_tree_of_a_host_that_is_gone_is_closed_by_who_finds_it(h
         assert only(seen, e.RunFailed)[0].error_type == "orphaned"
         causes += [one.cause.value for one in only(seen, e.RunContinuationBlocked)]
     assert causes == ["no_session", "child_run", "child_run"]
+
+
+async def test_the_next_link_gets_the_answer_that_an_agent_gave_the_one_before(host_of: OpenHost) -> None:
+    """CHAIN-6: one ledger for a turn, calls to agents included."""
+    again = {
+        "p1": "status = { status = 503, message = 'down' }",
+        "p2": "last_tool_result = 'It says: {result}'",
+    }
+    providers = "".join(
+        f'[providers.{name}]\ntype = "scripted"\n'
+        f"[[providers.{name}.models.m.default]]\n{asks('helper')}\n"
+        f"[[providers.{name}.models.m.default]]\n{then}\n"
+        for name, then in again.items()
+    )
+    lead = (
+        '[agents.lead]\nprovider = "p1"\nmodel = "m"\nagents = ["helper"]\nfallback_mode = "restart"\n'
+        'fallbacks = [{ provider = "p2", model = "m" }]\n'
+    )
+    host = await host_of(graph(agent("helper") + lead, providers, helper="text = 'nothing there'"))
+    seen = await follow(host, await start(host, "lead"))
+    assert only(seen, e.RunCompleted)[0].answer == "It says: nothing there"
+    assert [one.output for one in only(seen, e.ToolAnswered)] == ["nothing there"]
+    assert len(only(seen, e.ChildRunStarted)) == 1
