@@ -293,3 +293,20 @@ async def test_whoever_hangs_up_ends_the_workflow_where_the_setting_says_so(work
         run_id = stream.run_id
     async with client.watch(run_id) as watching:
         assert (await watching.rest())[-1].event == "RunCancelled"
+
+
+async def test_what_can_be_asked_of_any_run_can_be_asked_of_a_workflows(workshop: Workshop) -> None:
+    client = await workshop.open(sequence(agent("a"), function("b")))
+    one, other = [(await run(client)).body["id"] for _ in range(2)]
+    runs = f"/tracon/api/runs/{one}"
+    for path in ("", "/input", "/tools", "/events", "/tree", f"/compare/{other}"):
+        assert (await client.get(runs + path)).status == 200, path
+    replayed = await client.post(f"{runs}/replay")
+    assert (replayed.status, replayed.body["code"]) == (400, "not_replayable")
+    assert (await client.post(f"{runs}/cancel")).status == 409
+    assert (await client.get(f"/tracon/v1/responses/{one}")).status == 404
+    await client.views_show("runs")
+    listed = (await client.get("/tracon/api/runs?agent=w")).body["runs"]
+    assert [(record["kind"], record["status"]) for record in listed] == [("workflow", "Completed")] * 2
+    await client.views_show("statistics")
+    assert (await client.get("/tracon/api/stats")).status == 200
