@@ -314,7 +314,9 @@ async def test_a_call_behind_a_kept_reply_is_one_of_its_own(host_of: OpenHost) -
     priced = f'input_per_million = "1"\noutput_per_million = "1"\n{LOOKS}'
     host = await host_of(chained(priced, agent='tools = ["look"]\ncache_replies = true'), tools=(look_again,))
     for kept in ([False, False], [True, False]):
-        replies = only(await run(host), e.ModelReplied)
+        seen = await run(host)
+        replies = only(seen, e.ModelReplied)
+        assert only(seen, e.TextDelta) == [], "nobody watches"
         assert [reply.cached for reply in replies] == kept
         assert [reply.cost == 0 for reply in replies] == kept
         assert [reply.usage.total == 0 for reply in replies] == kept
