@@ -226,8 +226,9 @@ async def test_retries_and_replies_given_again_are_counted(serve: Serve) -> None
     assert first.body["answer"] == second.body["answer"] == "All well."
     assert first.body["usage"]["output_tokens"] > 0
     assert (second.body["usage"]["output_tokens"], second.body["cost"]) == (0, "0")
-    replies = [e["data"] for e in await client.events(second.body["id"]) if e["type"] == "ModelReplied"]
-    assert [reply["cached"] for reply in replies] == [True]
+    events = await client.events(second.body["id"])
+    assert [e["data"]["cached"] for e in events if e["type"] == "ModelReplied"] == [True]
+    assert "TextDelta" not in {e["type"] for e in events}, "nobody watched"
     series = await shown(client)
     assert series['tracon_model_retries_total{model="m",provider="p1"}'] == 1
     assert series['tracon_cached_replies_total{model="m",provider="p1"}'] == 1
