@@ -91,7 +91,7 @@ class WorkflowActor(Actor[Cancel | PenLost]):
         """Return what ends the run before its first node, if anything does (BUDGET-7)."""
         if self._live.run.status is RunStatus.QUEUED:
             await self._wait_for_slot()
-            self._live.execute(StartRun(host=self._bench.host.host))
+            self._live.execute(StartRun(host=self._bench.host.host), within_s=COMPANY_S)
         timeout_s = self._bench.settings.run_timeout
         self._live.may_take(timeout_s)
         if self._deadline is not None:

@@ -73,6 +73,20 @@ async def test_what_is_wrong_is_told_with_its_key_and_nothing_is_saved(workshop:
     assert (await client.get(f"{PATH}/mine")).status == 404
 
 
+async def test_a_workflow_has_no_more_nodes_than_a_host_can_look_at(workshop: Workshop) -> None:
+    """WF-1"""
+    client = await workshop.open()
+    nodes = [function(f"n{number}", message="{{ input }}") for number in range(501)]
+    assert (await put(client, nodes=nodes[:500])).status == 201
+    refused = await put(client, nodes=nodes)
+    assert (refused.status, refused.body["code"]) == (400, "invalid_definition")
+    [error] = refused.body["errors"]
+    assert (error["field"], error["message"]) == (
+        "$.nodes",
+        "a workflow has at most 500 nodes; this one has 501",
+    )
+
+
 async def test_a_workflow_and_an_agent_have_different_names(workshop: Workshop) -> None:
     client = await workshop.open()
     greeter = {"provider": "scripted", "model": "echo"}

@@ -1,5 +1,6 @@
 """Workflows over HTTP: their runs, their events, and what becomes of nodes that fail (WF)."""
 
+from itertools import groupby
 from typing import Any
 
 from tests.http.client import STREAM, Answer, Client, Stream
@@ -310,3 +311,19 @@ async def test_what_can_be_asked_of_any_run_can_be_asked_of_a_workflows(workshop
     assert [(record["kind"], record["status"]) for record in listed] == [("workflow", "Completed")] * 2
     await client.views_show("statistics")
     assert (await client.get("/tracon/api/stats")).status == 200
+
+
+async def test_a_node_is_never_finished_in_a_super_step_that_is_not(workshop: Workshop) -> None:
+    """WF-2: the output, the end of the super-step and the next node's beginning are one append."""
+    client = await workshop.open(sequence(function("a"), agent("b"), person("c")))
+    events = await client.events((await run(client)).body["id"])
+    appends = [[event["type"] for event in of_one] for _, of_one in groupby(events, lambda one: one["at"])]
+    over = ["NodeCompleted", "SuperStepCompleted", "SuperStepStarted", "NodeInvoked"]
+    assert appends == [
+        ["RunCreated", "WorkflowOpened"],
+        ["RunStarted", "SuperStepStarted", "NodeInvoked"],
+        over,
+        ["ChildRunStarted"],
+        over,
+        ["InputRequested", "SuperStepCompleted", "RunAwaitingInput"],
+    ]
