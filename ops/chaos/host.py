@@ -17,7 +17,7 @@ APPLICATION = Path(__file__).with_name("application.py")
 
 log = logging.getLogger(__name__)
 
-_STARTS = 5
+_UP_S = 60.0
 _PAUSE_S = 1.0
 _READY_S = 60.0
 _STOP_S = 40.0
@@ -103,17 +103,17 @@ class Host:
             raise HostDied(f"host {self.number} did not start: {tail(self.log)}")
 
     async def bring_up(self) -> None:
-        """Start it as whatever minds processes does: again, if the database is away just then."""
-        for _ in range(_STARTS):
-            if self.up:
-                return
+        """Start it as whatever minds processes does: again and again, while the database is away."""
+        loop = asyncio.get_running_loop()
+        gives_up_at = loop.time() + _UP_S
+        while not self.up:
             try:
                 await self.start()
             except HostDied as died:
                 log.info("%s", died)
+                if loop.time() > gives_up_at:
+                    raise
                 await asyncio.sleep(_PAUSE_S)
-        if not self.up:
-            await self.start()
 
     async def kill(self) -> None:
         """No chance to clean up."""
