@@ -15,7 +15,7 @@ from app.tools.tool import NAME as TOOL_NAME
 from app.tools.tool import Tool
 from domain.agent import AgentDefinition, Link
 from domain.errors import NotFound, Rejected
-from domain.parameters import BadParameter, instantiate
+from domain.parameters import PARAMETER_NAME, BadParameter, instantiate
 from domain.queueing import DEFAULT_LANE
 
 _SETTINGS = "settings"
@@ -85,6 +85,7 @@ class Catalog:
             *_tool_problems(agent, self.tools.by_name()),
             *_asked_problems(agent, {**(own or {}), **self._agents}),
             *_deliverable_problems(agent),
+            *_parameter_problems(agent),
             *_link_problems(agent, self._providers),
         ]
 
@@ -163,6 +164,13 @@ def _asked_problems(
             yield "agents", f"{name!r} cannot be called as a tool: no dots, and 64 characters at most"
         if "message" in agents[name].parameters:
             yield "agents", f"{name!r} has a parameter 'message', which is what a call to an agent brings"
+
+
+def _parameter_problems(agent: AgentDefinition) -> Iterator[tuple[str, str]]:
+    for name in agent.parameters:
+        if not PARAMETER_NAME.fullmatch(name):
+            told = "has letters, digits and underscores, and begins with a letter or one underscore"
+            yield "parameters", f"{name!r} cannot be the name of one, which {told}"
 
 
 def _deliverable_problems(agent: AgentDefinition) -> Iterator[tuple[str, str]]:

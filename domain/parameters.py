@@ -9,6 +9,8 @@ import msgspec
 from domain.agent import AgentDefinition
 from domain.errors import Rejected
 
+PARAMETER_NAME = re.compile(r"(?!__)[A-Za-z_][A-Za-z0-9_]*")
+"""What `{{ name }}` can refer to, and what a field of a model's call can be called."""
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 
 

@@ -132,7 +132,7 @@ def spec_of(definition: AgentDefinition) -> ToolSpec:
     """What a model is told of the agent."""
     schema = json_schema(_arguments_of(definition))
     for name, default in definition.parameters.items():
-        if default is not None:
+        if default is not None and name != MESSAGE:
             schema["properties"][name]["default"] = default
     return ToolSpec(name=definition.name, description=definition.description, parameters=schema)
 
@@ -145,6 +145,8 @@ def _arguments_of(definition: AgentDefinition) -> type[msgspec.Struct]:
 def _parameter_fields(parameters: Mapping[str, Any]) -> Iterator[Any]:
     """A parameter is of its default's type; one without a default must be sent, whatever it is."""
     for name, default in parameters.items():
+        if name == MESSAGE:  # it was defined after an agent that asks this one, or that would be refused
+            continue
         if default is None:
             yield name, str
         else:

@@ -193,6 +193,25 @@ async def test_an_agent_may_ask_others_that_its_tenant_has_defined(host: Client)
     assert "There is no tool 'helper'" in gone.body["answer"]
 
 
+async def test_an_agent_that_is_asked_may_get_a_parameter_that_is_called_like_the_message(
+    host: Client,
+) -> None:
+    """BUDGET-1: whoever asks it goes on, and what it is asked is what it is told."""
+    await put(host, "helper")
+    await put(host, "boss", {"provider": "scripted", "model": "lead", "agents": ["helper"]})
+    await put(host, "helper", {**ECHO, "parameters": {"message": 3}})
+    answer = await host.run("boss")
+    assert (answer.status, answer.body["answer"]) == (200, "It says: please")
+
+
+async def test_a_parameter_has_a_name_that_can_be_referred_to(host: Client) -> None:
+    """TOOL-1: it is a field of the call of whichever model asks the agent."""
+    for name in ("", "two words", "1st", "__x"):
+        refused = await put(host, "named", {**ECHO, "parameters": {name: 1}})
+        assert (refused.status, refused.body["code"]) == (400, "invalid_definition"), name
+        assert [error["field"] for error in refused.body["errors"]] == ["$.parameters"]
+
+
 async def test_workers_take_queued_runs_of_such_agents(hosts: Hosts) -> None:
     """JOB-1: on any host, also one that was there before the agent was."""
     api, _ = await hosts.open(worker=False), await hosts.open()
