@@ -13,6 +13,8 @@ INPUT = "input"
 """What a template calls the text that the workflow was given."""
 PREVIOUS = "previous"
 """What a template calls the output of the stage before."""
+MAX_NODES = 500
+"""Of one workflow, which is looked at as a whole after each of its steps."""
 PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*\}\}")
 
 
@@ -107,6 +109,8 @@ Flaw = tuple[str, str]
 def flaws_in(definition: WorkflowDefinition) -> list[Flaw]:
     """Everything that is wrong with the definition in itself: nothing is looked up here."""
     placed = dict(placed_nodes(definition))
+    if len(placed) > MAX_NODES:
+        return [("nodes", f"a workflow has at most {MAX_NODES} nodes; this one has {len(placed)}")]
     return [
         *_flaws_of_kind(definition),
         *_flaws_of_names(definition, placed),
