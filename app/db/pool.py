@@ -17,6 +17,8 @@ APPLICATION_NAME = "tracon"
 _CONNECT_TIMEOUT_S = 10.0
 _COMMAND_TIMEOUT_S = 30.0
 _CLOSE_TIMEOUT_S = 5.0
+_STILL_S = 15.0
+"""A host that is frozen in the middle of a transaction holds its locks. After so long Postgres takes it for gone."""
 
 _UNAVAILABLE = (
     OSError,  # TimeoutError is one of these
@@ -30,6 +32,7 @@ _UNAVAILABLE = (
     asyncpg.InsufficientResourcesError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.IdleSessionTimeoutError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
 )
 _UNUSABLE = (
     asyncpg.InvalidAuthorizationSpecificationError,
@@ -53,6 +56,9 @@ def connect_args(dsn: str, *, command_timeout_s: float | None = _COMMAND_TIMEOUT
     }
     if pooled:
         arguments["statement_cache_size"] = 0
+    else:  # a pooler takes no such word; it has a limit of its own, PgBouncer's idle_transaction_timeout
+        still_ms = str(round(_STILL_S * 1000))
+        arguments["server_settings"]["idle_in_transaction_session_timeout"] = still_ms
     return arguments
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import asyncpg
 import pytest
 
+from app.db import pool as pools
 from app.db.embedded import EmbeddedPostgres
 from app.db.errors import DatabaseUnusable, StoreUnavailable
 from app.db.pool import connect, connect_args, database_time, open_pool, server_version, translated
@@ -29,6 +30,23 @@ async def test_a_transaction_left_open_does_not_reach_the_next_user(database: st
         assert await pool.fetchval("SELECT to_regclass('left_open')") is None
 
 
+async def test_a_host_that_is_frozen_in_a_transaction_keeps_its_locks_for_a_while_only(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """EVENT-6: it is alive, so its connection does not end by itself, and others wait for what it has."""
+    monkeypatch.setattr(pools, "_STILL_S", 0.2)
+    frozen, other = await connect(database), await connect(database)
+    try:
+        await frozen.execute("BEGIN; SELECT pg_advisory_xact_lock(7)")
+        async with asyncio.timeout(10):
+            await other.execute("SELECT pg_advisory_xact_lock(7)")
+        with pytest.raises(StoreUnavailable), translated():
+            await frozen.execute("COMMIT")
+    finally:
+        frozen.terminate()
+        await other.close()
+
+
 @pytest.mark.parametrize(
     ("dsn", "bare"),
     [
@@ -40,6 +58,9 @@ def test_through_a_pooler_no_statement_is_kept_on_a_connection(dsn: str, bare: s
     arguments = connect_args(dsn)
     assert arguments["dsn"] == bare
     assert arguments["statement_cache_size"] == 0
+    assert list(arguments["server_settings"]) == ["application_name"], (
+        "a pooler refuses what it does not know"
+    )
 
 
 @pytest.mark.parametrize("query", ["", "?pgbouncer=false"])

@@ -11,6 +11,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from app.db import pool as pools
 from app.db.errors import StoreUnavailable
 from app.db.pool import connect
 from app.store.event_log import EventLog
@@ -18,7 +19,7 @@ from app.store.mapper import EventMapper
 from domain.codec import Codec
 from domain.events import AnyEvent, Event
 from projections.base import Connection, Fact
-from projections.positions import position_of
+from projections.positions import claim, position_of
 from projections.projector import Pace, Progress, Projector
 from projections.runs import Runs
 from projections.statistics import Statistics
@@ -74,6 +75,24 @@ async def test_a_dead_hosts_claim_is_taken_over_at_once(pool: asyncpg.Pool, log:
         await crash
     assert await position_of(pool, "runs") == end
     assert await pool.fetchval("SELECT count(*) FROM runs") == 1
+
+
+async def test_a_frozen_hosts_claim_is_taken_over_after_a_while(
+    database: str, pool: asyncpg.Pool, log: EventLog, quick: Pace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """EVENT-6: it stands still in the middle of a page, alive, and no view of the others may stand with it."""
+    monkeypatch.setattr(pools, "_STILL_S", 0.2)
+    await write(log, *WHOLE_RUN)
+    await Projector(Runs(), pool, log).fold_page()
+    end = await write(log, *OPENED, run_id=UUID(int=2))
+    frozen = await connect(database)
+    try:
+        await frozen.execute("BEGIN")
+        assert await claim(frozen, "runs")
+        async with running(Projector(Runs(), pool, log, quick)):
+            await until(lambda: reached(pool, end))
+    finally:
+        frozen.terminate()
 
 
 async def test_running_projectors_outlive_the_loss_of_every_connection(
