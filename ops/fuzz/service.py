@@ -28,6 +28,8 @@ _FIELDS: Mapping[str, tuple[Any, ...]] = {
     "items": ([{"message": "one"}, {"message": "two", "session_id": "s"}],),
     "queue": ({}, {"lane": "bulk", "priority": 3}),
     "stream": (False, True),
+    "kind": ("sequential", "concurrent"),
+    "nodes": ([{"name": "look", "agent": "echo"}],),
     "decision": ("approve", "reject"),
     "answer": ("yes", "no"),
 }
@@ -35,7 +37,7 @@ _FIELDS: Mapping[str, tuple[Any, ...]] = {
 
 _ECHO = "/tracon/api/agents/echo/run"
 _LATER = {"Prefer": "respond-async"}
-_MANY = range(12)
+_MANY = range(8)
 """Of what can be removed: some of it is there to the end."""
 
 
@@ -60,7 +62,9 @@ def _furniture() -> Iterator[_Made]:
         )
     yield _Made("/tracon/api/keys", {"name": "spare"})
     yield _Made("/tracon/api/batches", {"agent": "echo", "items": [{"message": "one"}, {"message": "two"}]})
+    look = {"kind": "sequential", "nodes": [{"name": "look", "agent": "echo"}]}
     for number in _MANY:
+        yield _Made(f"/tracon/api/workflows/look-{number}", look, method="PUT")
         asked = {"name": f"nightly-{number}", "agent": "echo", "message": "hello", "cron": "0 3 * * *"}
         yield _Made("/tracon/api/schedules", asked)
         yield _Made(
