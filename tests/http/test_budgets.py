@@ -3,12 +3,16 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
+from uuid import UUID
 
 import pytest
 from aiohttp import ClientSession
 
 from app.tools.tool import Tool
-from tests.hosts import OpenHost
+from domain.events import RunFailed
+from domain.ids import RunId
+from tests.hosts import OpenHost, follow, kinds, only
+from tests.http.approving import opened
 from tests.http.client import Answer, Client
 from tests.supervision.graphs import agent, asks, graph
 from tracon import ToolContext, tool
@@ -28,11 +32,11 @@ async def client_of(host_of: OpenHost) -> AsyncIterator[OpenClient]:
     """Open a host with these limits, and a client that speaks HTTP to it."""
     async with AsyncExitStack() as stack:
 
-        async def opened(limits: str, toml: str, *tools: Tool) -> Client:
+        async def client(limits: str, toml: str, *tools: Tool) -> Client:
             host = await host_of(f"[agent_graph]\n{limits}\n{toml}", tools=tools)
             return Client(host, await stack.enter_async_context(ClientSession(base_url=host.url)))
 
-        yield opened
+        yield client
 
 
 def spender(*replies: str, price: str = PRICE, agents: tuple[str, ...] = (), more: str = "") -> str:
@@ -279,6 +283,27 @@ async def test_a_call_that_the_budget_refuses_is_put_before_nobody(client_of: Op
     client = await client_of("max_total_tokens = 50", spender(WORKS, DONE), work)
     events = await failed_for(client, "max_total_tokens", await client.run("a"))
     assert [one["data"]["failure"] for one in events if one["type"] == "ToolFailed"] == ["refused"]
+
+
+async def test_a_run_that_goes_on_with_an_approval_starts_from_what_was_spent(client_of: OpenClient) -> None:
+    """BUDGET-7: the call that was approved of is made, and the model gets no whole budget for it."""
+
+    @tool(name="work", effect="write", requires_approval=True)
+    def work() -> str:
+        """Work."""
+        return "worked"
+
+    replies = (WORKS, f"length = 'half of'\n{SPENDS}", DONE)
+    client = await client_of("max_total_tokens = 90", spender(*replies), work)
+    waits = await client.run("a")
+    assert waits.body["status"] == "AwaitingApproval"
+    run_id = await opened(client, RunId(UUID(waits.body["id"])))
+    events = await follow(client.host, run_id)
+    assert "ToolReturned" in kinds(events)
+    [failed] = only(events, RunFailed)
+    shown = (await client.get(f"/tracon/api/runs/{run_id}")).body
+    assert (shown["error_type"], shown["error_class"]) == ("run_budget_exceeded", "QuotaExceeded")
+    assert "has spent 100 of 90 tokens; agent_graph.max_total_tokens raises the limit" in failed.error
 
 
 async def test_no_judge_is_called_in_a_spent_tree(client_of: OpenClient) -> None:

@@ -70,6 +70,11 @@ def refused(answer: Answer) -> tuple[int, str, str]:
     return answer.status, answer.body["code"], answer.body["run"]["error_class"]
 
 
+async def its_last(client: Client, answer: Answer) -> list[str]:
+    """The types of the last three events of the run that failed."""
+    return [event["type"] for event in (await client.events(answer.body["run"]["id"]))[-3:]]
+
+
 async def test_a_function_does_not_start_when_the_cost_is_spent(workshop: Workshop) -> None:
     """BUDGET-5: error type, class, message with node and setting, events invoked then failed."""
     client = await opened(workshop, function("a", "pay"), function("b", "pay"), function("c"), function("d"))
@@ -114,6 +119,8 @@ async def test_a_function_does_not_start_when_the_time_is_over(workshop: Worksho
     answer = await run(client)
     assert refused(answer) == (429, "run_budget_exceeded", "QuotaExceeded")
     assert "agent_graph.max_duration" in answer.body["detail"]
+    assert await its_last(client, answer) == ["NodeInvoked", "NodeFailed", "RunFailed"]
+    assert workshop.calls == []
 
 
 async def test_what_cannot_be_counted_does_not_count(workshop: Workshop) -> None:
@@ -150,6 +157,8 @@ async def test_a_run_that_goes_on_with_an_answer_starts_from_what_was_spent(work
     second = (await respond(client, first, "yes")).body["id"]
     third = await respond(client, second, "yes")
     assert refused(third) == (429, "run_budget_exceeded", "QuotaExceeded")
+    assert third.body["detail"].startswith("node c: the tree of runs has spent a cost of 1.50")
+    assert await its_last(client, third) == ["NodeInvoked", "NodeFailed", "RunFailed"]
     assert workshop.calls == []
 
 
@@ -160,6 +169,7 @@ async def test_a_run_that_is_resumed_starts_from_what_was_spent(workshop: Worksh
     again = await resume(client, failed)
     assert refused(again) == (429, "run_budget_exceeded", "QuotaExceeded")
     assert again.body["detail"].startswith("node c: ")
+    assert await its_last(client, again) == ["NodeInvoked", "NodeFailed", "RunFailed"]
 
 
 async def test_child_runs_of_a_chain_count_together(workshop: Workshop) -> None:
@@ -264,7 +274,26 @@ async def test_a_spent_quota_keeps_a_function_from_starting(workshop: Workshop) 
     answer = await run(client)
     assert refused(answer) == (429, "tenant_quota_exceeded", "QuotaExceeded")
     assert answer.body["detail"].startswith("node c: ")
+    assert "1.5 of 1 cost per day" in answer.body["detail"]
+    assert "quotas.q.limit raises it" in answer.body["detail"]
+    assert await its_last(client, answer) == ["NodeInvoked", "NodeFailed", "RunFailed"]
     assert workshop.calls == []
+
+
+async def test_a_spent_quota_keeps_an_agent_of_a_workflow_from_its_model(workshop: Workshop) -> None:
+    """BUDGET-6: what a function has spent, the agent after it has not."""
+    client = await workshop.open(
+        sequence(function("a", "pay"), function("b", "pay"), agent("c")),
+        functions=FUNCTIONS,
+        quotas={"q": {"metric": "cost", "period": "day", "limit": "1.0"}},
+    )
+    answer = await run(client)
+    assert refused(answer) == (429, "tenant_quota_exceeded", "QuotaExceeded")
+    assert "quotas.q.limit raises it" in answer.body["detail"]
+    [child] = of_type(await client.events(answer.body["run"]["id"]), "ChildRunStarted")
+    events = await client.events(child["run_id"])
+    assert [event["type"] for event in events] == ["RunCreated", "RunStarted", "RunFailed"]
+    assert events[-1]["data"]["error_type"] == "tenant_quota_exceeded"
 
 
 async def test_an_answer_that_there_is_no_quota_for_can_be_given_later(workshop: Workshop) -> None:
