@@ -70,7 +70,7 @@ async def services_of(
         watch=watch_of(ground, calls.http, core.duties),
         catalog=ground.definitions.catalog,
         agents=agents,
-        agent_versions=AgentVersions(ground.definitions.catalog, agents, log),
+        agent_versions=AgentVersions(ground.definitions.catalog, ground.definitions.workflows, agents, log),
         metrics=ground.metrics,
         idempotency=idempotency,
         decisions=decisions,

@@ -7,12 +7,13 @@ import msgspec
 from app.definitions.lookup import AgentLookup
 from app.registry import Catalog
 from app.store.event_log import Change, EventLog, VersionConflict
+from app.workflow_catalog import WorkflowCatalog
 from domain.agent import AgentDefinition
 from domain.agent_events import AgentEvent
 from domain.agent_versions import AgentVersion, Define, Expected, NotDefinedHere, Remove, decide
 from domain.errors import Conflict, Rejected
-from domain.events import Recorded
-from domain.ids import Version, agent_stream
+from domain.events import Recorded, WorkflowDefined
+from domain.ids import Version, agent_stream, workflow_stream
 
 
 class AgentReadOnly(Conflict):
@@ -44,8 +45,11 @@ class Defined(msgspec.Struct, frozen=True, kw_only=True):
 class AgentVersions:
     """Every method raises StoreUnavailable."""
 
-    def __init__(self, catalog: Catalog, lookup: AgentLookup, log: EventLog) -> None:
+    def __init__(
+        self, catalog: Catalog, workflows: WorkflowCatalog, lookup: AgentLookup, log: EventLog
+    ) -> None:
         self._catalog = catalog
+        self._workflows = workflows
         self._lookup = lookup
         self._log = log
 
@@ -54,6 +58,7 @@ class AgentVersions:
     ) -> Defined:
         """Raise AgentReadOnly, InvalidDefinition or AgentMoved. The same again is no new version."""
         self._require_ours(definition.name)
+        await self._require_no_workflow(tenant, definition.name)
         own = await self._own(tenant, definition)
         if problems := tuple(self._catalog.flaws_of(definition, own)):
             raise InvalidDefinition(definition.name, problems)
@@ -97,6 +102,12 @@ class AgentVersions:
             if found is not None and found.definition is not None:
                 own[name] = found.definition
         return own
+
+    async def _require_no_workflow(self, tenant: str, name: str) -> None:
+        """Raise InvalidDefinition where there is a workflow of this name, here or of the tenant's own."""
+        last = await self._log.read_last(workflow_stream(tenant, name))
+        if self._workflows.find(name) is not None or (last and isinstance(last.event, WorkflowDefined)):
+            raise InvalidDefinition(name, (("name", "a workflow has this name; give one of them another"),))
 
     def _require_ours(self, name: str) -> None:
         if (source := self._catalog.source_of(name)) is not None:

@@ -88,13 +88,21 @@ async def test_a_workflow_has_no_more_nodes_than_a_host_can_look_at(workshop: Wo
 
 
 async def test_a_workflow_and_an_agent_have_different_names(workshop: Workshop) -> None:
-    client = await workshop.open()
+    """WF-1: whichever was there first, and wherever it is defined."""
+    client = await workshop.open(sequence(function("a"), name="fixed"))
     greeter = {"provider": "scripted", "model": "echo"}
     await client.request("PUT", "/tracon/api/agents/greeter", json=greeter)
     for name in ("echo", "greeter"):
         refused = await put(client, name)
         assert (refused.status, refused.body["code"]) == (400, "invalid_definition")
         assert "an agent has this name" in refused.body["detail"]
+    await put(client, "mine")
+    for name in ("fixed", "mine"):
+        refused = await client.request("PUT", f"/tracon/api/agents/{name}", json=greeter)
+        assert (refused.status, refused.body["code"]) == (400, "invalid_definition")
+        assert "a workflow has this name" in refused.body["detail"]
+    await client.request("DELETE", f"{PATH}/mine")
+    assert (await client.request("PUT", "/tracon/api/agents/mine", json=greeter)).status == 201
 
 
 async def test_its_agents_may_be_of_the_tenants_own(workshop: Workshop) -> None:
