@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from app.supervision.model_request import GO_ON
 from domain import events as e
 from domain.agent import AgentDefinition
 from domain.failure import FailureClass
@@ -30,6 +31,21 @@ def called(seen: list[e.Recorded[e.Event]]) -> list[str]:
 
 def heard(seen: list[e.Recorded[e.Event]]) -> str:
     return "".join(delta.text for delta in only(seen, e.TextDelta))
+
+
+async def test_a_text_that_is_to_be_carried_on_stands_in_the_request_once(
+    wall_of: OpenWall, upstream: Upstream
+) -> None:
+    """CHAIN-8: as the answer so far, and not as an answer before it, too."""
+    agent = AgentDefinition(name="a", provider="p", model="length", max_length_continuations=1)
+    wall = await wall_of(providers={"p": provider("chat", upstream, "p")}, agents=(agent,))
+    await follow(wall.host, await start(wall.host, "a", "Tell me a story."))
+    _, second, *_ = wall.attempts("p", "length")  # it only repeats itself, and is asked again
+    assert second.body["messages"] == [
+        {"role": "user", "content": "Tell me a story."},
+        {"role": "assistant", "content": "Once upon a "},
+        {"role": "user", "content": GO_ON},
+    ]
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["watched", "waited for"])
