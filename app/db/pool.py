@@ -18,7 +18,7 @@ _CONNECT_TIMEOUT_S = 10.0
 _COMMAND_TIMEOUT_S = 30.0
 _CLOSE_TIMEOUT_S = 5.0
 _STILL_S = 15.0
-"""A host that is frozen in the middle of a transaction holds its locks. After so long Postgres takes it for gone."""
+"""A host that is frozen in the middle of a transaction holds its locks until Postgres takes it for gone."""
 
 _UNAVAILABLE = (
     OSError,  # TimeoutError is one of these

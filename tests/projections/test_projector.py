@@ -80,7 +80,7 @@ async def test_a_dead_hosts_claim_is_taken_over_at_once(pool: asyncpg.Pool, log:
 async def test_a_frozen_hosts_claim_is_taken_over_after_a_while(
     database: str, pool: asyncpg.Pool, log: EventLog, quick: Pace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """EVENT-6: it stands still in the middle of a page, alive, and no view of the others may stand with it."""
+    """EVENT-6: it stands still in the middle of a page, alive, and no view of the others stands with it."""
     monkeypatch.setattr(pools, "_STILL_S", 0.2)
     await write(log, *WHOLE_RUN)
     await Projector(Runs(), pool, log).fold_page()
