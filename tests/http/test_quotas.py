@@ -8,9 +8,12 @@ from typing import Any
 import asyncpg
 import pytest
 
+from projections.rebuild import rebuild
+from projections.statistics import Statistics
 from tests.http.client import Answer, Client
 from tests.http.conftest import Hosts
 from tests.jobs.working import within
+from tests.projections.writing import Interfering
 
 RUN = "/tracon/api/agents/echo/run"
 CHAT = "/tracon/v1/chat/completions"
@@ -188,6 +191,34 @@ async def test_a_batch_has_room_for_all_its_items_or_for_none(hosts: Hosts) -> N
     two = {"agent": "echo", "items": [{"message": "m"}] * 2}
     assert (await client.post("/tracon/api/batches", two)).status == 202
     assert (await client.post("/tracon/api/batches", {**two, "items": two["items"][:1]})).status == 429
+
+
+async def test_a_quota_holds_while_the_statistics_are_rebuilt(hosts: Hosts, pool: asyncpg.Pool) -> None:
+    """BUDGET-6, EVENT-6: what was folded before counts until all of it is folded again."""
+    client = await hosts.open(**quota("runs", 2))
+    assert (await client.post(RUN, HELLO)).status == 200
+    await counted(client, used=1)
+    seen = list[object]()
+
+    async def submit(page: int) -> None:
+        if page == 2:
+            seen.append(Decimal((await client.get("/tracon/api/quotas")).body["quotas"][0]["used"]))
+            seen.extend([(await client.post(RUN, HELLO)).status for _ in range(2)])
+
+    await rebuild(Statistics(), pool, Interfering(client.host.services.log, submit), page=2)
+    assert seen == [1, 200, 429]
+    await client.views_show("statistics")
+    await counted(client, used=2, remaining=0)
+
+
+async def test_who_decides_of_a_run_that_waits_needs_no_quota(hosts: Hosts) -> None:
+    """BUDGET-6, TOOL-2: its run was admitted; the one that goes on counts like any other."""
+    client = await hosts.open(**quota("runs", 1))
+    run_id = (await client.post("/tracon/api/agents/asking/run", HELLO)).body["id"]
+    decided = await client.post(f"/tracon/api/approvals/{run_id}/decide", {"decision": "approve"})
+    assert decided.status == 200
+    await counted(client, used=2, remaining=0)
+    assert (await client.post(RUN, HELLO)).status == 429
 
 
 async def test_a_tenant_without_a_quota_costs_no_query(hosts: Hosts, pool: asyncpg.Pool) -> None:
