@@ -121,8 +121,12 @@ class Gate:
     async def _made(self, account: Account, call: Call) -> ModelReply:
         if self._live is None:
             return await call()
-        with self._live.labels(account.provider).track_inprogress():
+        live = self._live.labels(account.provider)
+        live.inc()
+        try:
             return await call()
+        finally:
+            live.dec()
 
     def _judge(self, account: Account, ticket: Admitted, failure: CallFailure) -> Verdict:
         """What the failure is. The circuit is told."""

@@ -47,7 +47,8 @@ def gate_of(limit: int | None = None) -> Gate:
     metrics = Metrics()
     places = None if limit is None else Places(limit, metrics)
     circuits = Circuits(CircuitBreakerSettings(), metrics, [P])
-    return Gate(circuits, Classifiers(), places, ResponseCache(ResponseCacheSettings()))
+    cache = ResponseCache(ResponseCacheSettings())
+    return Gate(circuits, Classifiers(), places, cache, metrics.model_calls_live)
 
 
 def conversation(messages: int) -> ModelRequest:
