@@ -17,7 +17,7 @@ APPLICATION = Path(__file__).with_name("application.py")
 
 log = logging.getLogger(__name__)
 
-_UP_S = 60.0
+_UP_S = 150.0
 _PAUSE_S = 1.0
 _READY_S = 60.0
 _STOP_S = 40.0
@@ -103,7 +103,7 @@ class Host:
             raise HostDied(f"host {self.number} did not start: {tail(self.log)}")
 
     async def bring_up(self) -> None:
-        """Start it as whatever minds processes does: again and again, while the database is away."""
+        """Start it as whatever minds processes does: again and again, while something is in its way."""
         loop = asyncio.get_running_loop()
         gives_up_at = loop.time() + _UP_S
         while not self.up:

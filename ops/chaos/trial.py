@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 _POLL_S = 0.1
 _QUIET_POLLS = 8
 _LAST_WORD_S = 15.0
-_MARGIN_S = 180.0
+_MARGIN_S = 300.0
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
