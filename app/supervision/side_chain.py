@@ -21,6 +21,7 @@ class SideChain:
     def __init__(self, live: LiveRun, bench: Workbench, purpose: SidePurpose, binding: Binding) -> None:
         self._live = live
         self._metrics = bench.metrics
+        self._retry_after_cap_s = bench.chain.retry_after_cap
         self._purpose = purpose
         self._links = tuple(bench.chain_link(link) for link in binding.links)
         self.state = ChainState(links=self._links)
@@ -45,6 +46,7 @@ class SideChain:
             failure,
             remaining_s=self._live.remaining_s,
             random=random.random(),  # noqa: S311 - jitter, not a secret
+            retry_after_cap_s=self._retry_after_cap_s,
         )
         before, self.state = self.link, outcome.state
         match outcome:

@@ -104,6 +104,14 @@ async def test_no_round_goes_beyond_the_turns_steps(host_of: OpenHost) -> None:
 class TestBinding:
     """CHAIN-13: links of its own, and nothing of it in the agent's chain."""
 
+    async def test_no_link_is_waited_for_longer_than_the_settings_allow(self, host_of: OpenHost) -> None:
+        """CHAIN-2, CHAIN-13: `chain.retry_after_cap` is for these calls too."""
+        busy = 'default = { status = { status = 500, retry_after = 1.5, message = "busy" } }'
+        capped = "[chain]\nretry_after_cap = 0.1"
+        seen = await run(await host_of(settings(busy, f"default = {MET}", more=capped)))
+        assert len([one for one in only(seen, SideCallStarted) if one.provider == "j1"]) == 1
+        assert len(only(seen, SideFallbackUsed)) == 1
+
     async def test_another_link_judges_when_the_first_is_down(self, host_of: OpenHost) -> None:
         priced = f'input_per_million = "1"\noutput_per_million = "1"\ndefault = {MET}'
         free = 'input_per_million = "0"\noutput_per_million = "0"\n' + DRAFTS
