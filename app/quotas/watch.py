@@ -128,8 +128,11 @@ class QuotaBook:
         """Charges of this host are in the log now, at these positions."""
         if self._charged:
             for one in recorded:
-                if charged := self._charged.get(_Key(one.stream_id, one.sequence)):
+                key = _Key(one.stream_id, one.sequence)
+                if charged := self._charged.get(key):
                     charged.position = one.position
+                    if self._is_seen(charged):  # the statistics were read before this host heard of it
+                        del self._charged[key]
 
     def standings(self, tenant: str) -> Iterator[Standing]:
         """As last read, with what has been spent here since."""
@@ -149,14 +152,15 @@ class QuotaBook:
         return sum((charge.cost for charge in charges), Decimal(0))
 
     async def _refresh(self, tenant: str) -> None:
-        known = self._known[tenant] = await self._quotas.standings(tenant)
-        seen = [
-            key
-            for key, one in self._charged.items()
-            if one.tenant == tenant and one.position is not None and one.position <= known.position
-        ]
+        self._known[tenant] = await self._quotas.standings(tenant)
+        seen = [key for key, one in self._charged.items() if one.tenant == tenant and self._is_seen(one)]
         for key in seen:
             del self._charged[key]
+
+    def _is_seen(self, one: _Charged) -> bool:
+        """Whether what is known of its tenant has the charge in it."""
+        known = self._known.get(one.tenant)
+        return known is not None and one.position is not None and one.position <= known.position
 
     def _tidied(self) -> set[str]:
         """The tenants of whom something has to be known; what nobody needs any more is gone."""
