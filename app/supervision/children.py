@@ -17,10 +17,11 @@ from app.supervision.child_runs import ChildOutcome as ChildOutcome
 from app.supervision.child_runs import ChildRefused as ChildRefused
 from app.supervision.defining import looked_up
 from app.supervision.lineage import left_by
+from app.supervision.live_actor import Cancel
 from app.supervision.live_run import LiveRun
 from app.supervision.pens import pen_of
 from app.supervision.roster import Roster
-from app.supervision.run_actor import Cancel, RunActor
+from app.supervision.run_actor import RunActor
 from app.supervision.runs import Runs
 from app.supervision.supervisor import Supervisor
 from app.supervision.workbench import Workbench

@@ -1,31 +1,70 @@
-"""What a host asks of the owner of a live run, whatever the run is of."""
+"""The owner of a live run, whatever the run is of: what it is told, and what all owners have in common."""
 
-from typing import Protocol
+import asyncio
+from abc import abstractmethod
+from typing import assert_never
 
-from app.supervision.run_actor import Cancel, PenLost
+import msgspec
+
+from app.supervision.actor import Actor
+from app.supervision.live_run import LiveRun
+from domain.commands import CancelRun, RequestCancel
 from domain.ids import RunId
 
 
-class LiveActor(Protocol):
-    """One task owns one run. It is told what happens, and ends the run once."""
+class Cancel(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody wants the run to stop."""
+
+    reason: str = ""
+
+
+class PenLost(msgspec.Struct, frozen=True):
+    """The run's stream can no longer be written from here: it was closed elsewhere, or the store is gone."""
+
+    cause: BaseException
+
+
+class LiveActor(Actor[Cancel | PenLost]):
+    """One task owns one run. It is told what happens, and ends the run once (CANCEL-3)."""
+
+    def __init__(self, live: LiveRun) -> None:
+        super().__init__()
+        self._live = live
+        self._deadline: asyncio.Timeout | None = None
 
     @property
-    def run_id(self) -> RunId: ...
+    def run_id(self) -> RunId:
+        return self._live.id
 
     @property
-    def tenant(self) -> str: ...
+    def tenant(self) -> str:
+        return self._live.tenant
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it was told to stop."""
-        ...
+        """Whether it was told to stop. Whoever asks again asks for the same."""
+        return any(isinstance(message, Cancel) for message in self.mail)
 
+    @abstractmethod
     async def run(self) -> None:
         """Take the run to its end. Fenced and StoreUnavailable leave it open: somebody else must close it."""
-        ...
-
-    def tell(self, message: Cancel | PenLost) -> None: ...
 
     def release(self) -> None:
         """Give up the pen."""
-        ...
+        self._live.release()
+
+    def _stopping(self) -> bool:
+        """Whether the work is being unwound on purpose. What was asked is recorded before what came of it."""
+        return self._heed_mail() is not None or (self._deadline is not None and self._deadline.expired())
+
+    def _heed_mail(self) -> CancelRun | None:
+        for message in self.mail:
+            match message:
+                case PenLost(cause=cause):
+                    raise cause
+                case Cancel(reason=reason):
+                    self._live.execute(RequestCancel(reason=reason))
+                    return CancelRun(reason=reason, descendants=self._live.ended_below)
+                case _:
+                    assert_never(message)
+        return None

@@ -3,8 +3,8 @@
 from functools import partial
 
 from app.store.stream_writer import StreamWriter
+from app.supervision.live_actor import PenLost
 from app.supervision.roster import Roster
-from app.supervision.run_actor import PenLost
 from app.supervision.workbench import Workbench
 from domain.ids import RunId, Version, run_stream
 from domain.run import Run

@@ -6,9 +6,8 @@ from contextlib import suppress
 
 from app.metrics import Metrics
 from app.store.errors import Fenced
-from app.supervision.live_actor import LiveActor
+from app.supervision.live_actor import LiveActor, PenLost
 from app.supervision.presence import Presence
-from app.supervision.run_actor import PenLost
 from app.supervision.supervisor import Supervisor
 from domain.ids import RunId, run_stream
 

@@ -5,24 +5,22 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import assert_never
 
-import msgspec
-
 from app.store.patience import patiently
-from app.supervision.actor import Actor, Interrupted
+from app.supervision.actor import Interrupted
 from app.supervision.child_runs import RunsChildren
 from app.supervision.deliverable import lacking_of, nudge_for
 from app.supervision.ending import end_run
+from app.supervision.live_actor import LiveActor
 from app.supervision.live_run import LiveRun
 from app.supervision.model_step import ModelStep
 from app.supervision.side_steps import SideSteps
 from app.supervision.tool_step import ToolStep
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
-from domain.commands import AwaitApproval, CancelRun, CompleteRun, FailRun, Nudge, RequestCancel
+from domain.commands import AwaitApproval, CancelRun, CompleteRun, FailRun, Nudge
 from domain.compaction import Summarise, UseSummary
 from domain.criterion import AskJudge, TellUnmet
 from domain.failure import ErrorClass, RunError
-from domain.ids import RunId
 from domain.run import RunStatus
 from domain.turn import (
     Action,
@@ -40,19 +38,7 @@ from domain.turn import (
 Ending = CompleteRun | FailRun | CancelRun | AwaitApproval
 
 
-class Cancel(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody wants the run to stop."""
-
-    reason: str = ""
-
-
-class PenLost(msgspec.Struct, frozen=True):
-    """The run's stream can no longer be written from here: it was closed elsewhere, or the store is gone."""
-
-    cause: BaseException
-
-
-class RunActor(Actor[Cancel | PenLost]):
+class RunActor(LiveActor):
     """Told to cancel, it cancels its work, records what was in flight, and ends the run once (CANCEL-3)."""
 
     def __init__(
@@ -65,8 +51,7 @@ class RunActor(Actor[Cancel | PenLost]):
         children: RunsChildren,
     ) -> None:
         """`wait` returns when the run has begun, where it could not begin at once."""
-        super().__init__()
-        self._live = live
+        super().__init__(live)
         self._wait = wait
         self._bench = bench
         own = definition.max_length_continuations
@@ -76,27 +61,12 @@ class RunActor(Actor[Cancel | PenLost]):
             max_nudges=bench.turn.max_nudges,
         )
         self._lacking = lacking_of(definition)
-        self._deadline: asyncio.Timeout | None = None
         self._spending = bench.trees.spending_of(live)
         self._model_step = ModelStep(live, bench, definition)
         self._side_steps = SideSteps(live, bench, definition, self._spending)
         self._tool_step = ToolStep(live, bench, definition, children, self._spending, self._stopping)
 
-    @property
-    def run_id(self) -> RunId:
-        return self._live.id
-
-    @property
-    def tenant(self) -> str:
-        return self._live.tenant
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether it was told to stop. Whoever asks again asks for the same."""
-        return any(isinstance(message, Cancel) for message in self.mail)
-
     async def run(self) -> None:
-        """Take the run to its end. Fenced and StoreUnavailable leave it open: somebody else must close it."""
         ending = await self._turn()
         await end_run(self._live, self._bench, ending)
 
@@ -155,26 +125,6 @@ class RunActor(Actor[Cancel | PenLost]):
             overfull=self._side_steps.overfull,
             gated=self._tool_step.waits_for_a_person,
         )
-
-    def _stopping(self) -> bool:
-        """Whether the work is being unwound on purpose. What was asked is recorded before what came of it."""
-        return self._heed_mail() is not None or (self._deadline is not None and self._deadline.expired())
-
-    def _heed_mail(self) -> CancelRun | None:
-        for message in self.mail:
-            match message:
-                case PenLost(cause=cause):
-                    raise cause
-                case Cancel(reason=reason):
-                    self._live.execute(RequestCancel(reason=reason))
-                    return CancelRun(reason=reason, descendants=self._live.ended_below)
-                case _:
-                    assert_never(message)
-        return None
-
-    def release(self) -> None:
-        """Give up the pen."""
-        self._live.release()
 
 
 def _turn_did_not_come(timeout_s: float) -> RunError:

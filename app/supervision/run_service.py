@@ -18,10 +18,10 @@ from app.supervision.closing import Closing
 from app.supervision.defining import looked_up
 from app.supervision.drain import Drain
 from app.supervision.lineage import inheritance_of
+from app.supervision.live_actor import Cancel
 from app.supervision.opening import Opener, Opening
 from app.supervision.orphans import host_of
 from app.supervision.roster import Roster
-from app.supervision.run_actor import Cancel
 from app.supervision.runs import Runs
 from app.supervision.workbench import Workbench
 from domain.approval import ApprovalClosed

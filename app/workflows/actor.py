@@ -6,16 +6,16 @@ from typing import assert_never
 
 from app.store.errors import Fenced
 from app.store.patience import patiently
-from app.supervision.actor import Actor, Interrupted
+from app.supervision.actor import Interrupted
 from app.supervision.ending import end_run
+from app.supervision.live_actor import LiveActor
 from app.supervision.live_run import LiveRun
-from app.supervision.run_actor import Cancel, PenLost
 from app.workflows.bench import WorkflowBench
 from app.workflows.nodes import Nodes
 from app.workflows.standing import COMPANY_S, standing_of
-from domain.commands import AwaitInput, CancelRun, CompleteRun, FailRun, RequestCancel, StartRun
+from domain.commands import AwaitInput, CancelRun, CompleteRun, FailRun, StartRun
 from domain.failure import ErrorClass, RunError
-from domain.ids import RunId, run_stream
+from domain.ids import run_stream
 from domain.run import RunStatus
 from domain.workflow_commands import BeginSuperStep, FinishSuperStep
 from domain.workflow_plan import (
@@ -32,46 +32,28 @@ from domain.workflow_plan import (
 Ending = CompleteRun | FailRun | CancelRun | AwaitInput
 
 
-class WorkflowActor(Actor[Cancel | PenLost]):
+class WorkflowActor(LiveActor):
     """It waits for a slot, and its time begins with the slot. Told to cancel, it cancels its nodes, records
     what came of them, and ends the run once (CANCEL-3)."""
 
     def __init__(self, live: LiveRun, bench: WorkflowBench) -> None:
-        super().__init__()
-        self._live = live
+        super().__init__(live)
         self._bench = bench
         settings = bench.settings
         self._limits = WorkflowLimits(
             max_super_steps=settings.max_super_steps, checkpointing=settings.enable_checkpointing
         )
-        self._deadline: asyncio.Timeout | None = None
         self._has_slot = False
         self._spending = bench.host.trees.spending_of(live)
         self._nodes = Nodes(live, bench, self._spending, self._stopping)
 
-    @property
-    def run_id(self) -> RunId:
-        return self._live.id
-
-    @property
-    def tenant(self) -> str:
-        return self._live.tenant
-
-    @property
-    def is_cancelled(self) -> bool:
-        return any(isinstance(message, Cancel) for message in self.mail)
-
     async def run(self) -> None:
-        """Take the run to its end. Fenced and StoreUnavailable leave it open: somebody else must close it."""
         try:
             ending = await self._work()
             await end_run(self._live, self._bench.host, ending)
         finally:
             if self._has_slot:
                 self._bench.slots.give_back()
-
-    def release(self) -> None:
-        self._live.release()
 
     async def _work(self) -> Ending:
         self._deadline = asyncio.timeout(None)
@@ -138,22 +120,6 @@ class WorkflowActor(Actor[Cancel | PenLost]):
                     return CompleteRun()
                 case action:
                     assert_never(action)
-
-    def _stopping(self) -> bool:
-        """Whether the work is being unwound on purpose. What was asked is recorded before what came of it."""
-        return self._heed_mail() is not None or (self._deadline is not None and self._deadline.expired())
-
-    def _heed_mail(self) -> CancelRun | None:
-        for message in self.mail:
-            match message:
-                case PenLost(cause=cause):
-                    raise cause
-                case Cancel(reason=reason):
-                    self._live.execute(RequestCancel(reason=reason))
-                    return CancelRun(reason=reason, descendants=self._live.ended_below)
-                case _:
-                    assert_never(message)
-        return None
 
 
 def _deadline_passed(timeout_s: float) -> RunError:
