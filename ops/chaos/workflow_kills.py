@@ -158,9 +158,9 @@ class Stage:
         ended = asyncio.create_task(self._victim.ended())
         teller = Teller((self._victim, self._survivor), self._session, key)
         telling = asyncio.create_task(teller.tell())
-        await asyncio.wait(
-            {ended} if point in _PERIODIC else {ended, telling}, return_when=asyncio.FIRST_COMPLETED
-        )
+        # Heartbeats go on for ever; a lease ends with its workflow, and is renewed no more.
+        until = {ended} if point.startswith("heartbeat") else {ended, telling}
+        await asyncio.wait(until, return_when=asyncio.FIRST_COMPLETED)
         died = bool((await asyncio.wait({ended}, timeout=_LAST_BREATH_S))[0])
         if not died:
             await self._victim.stop()
@@ -193,9 +193,12 @@ def _bodies(logs: Sequence[Path], runs: Sequence[str]) -> list[dict[str, Any]]:
 
 
 async def run(
-    points: Sequence[str] = POINTS, nths: Sequence[int] = (), *, pace_ms: int = 20
+    points: Sequence[str] = POINTS, nths: Sequence[int] = (), *, pace_ms: int = 500
 ) -> list[Rehearsal]:
-    """Rehearse every kill, or the nth ones at these points, and judge what came of each."""
+    """Rehearse every kill, or the nth ones at these points, and judge what came of each.
+
+    `pace_ms` is between two words of an agent: a workflow must last until its lease is renewed.
+    """
     with scratch() as folder:
         async with _stage(folder, pace_ms) as stage:
             for point in points:
