@@ -17,7 +17,7 @@ from tests.http.client import eventually
 from tests.supervision.orphanage import append
 
 AGENT = '[agents.a]\nprovider = "script"\nmodel = "m"\n'
-MODEL = '[providers.script.models.m.default]\ntext = "one two three"\nstall_after = 2\n'
+MODEL = "[providers.script.models.m.default]\nsilent = true\n"
 RECONCILING = (
     '[run_reconciliation]\nenabled = true\nheartbeat_interval = "20ms"\n'
     'orphan_threshold = "1m"\nscan_interval = "1h"\n'
@@ -28,8 +28,8 @@ ORPHANED = e.RunFailed(error="gone", error_type="orphaned", error_class=ErrorCla
 
 async def claimed(host: Host, pool: asyncpg.Pool) -> tuple[RunId, Any]:
     """A live run of the host that another one has found silent and is about to close, and its live state."""
-    run_id = await start(host, "a", streaming=True)
-    await follow(host, run_id, e.TextDelta)
+    run_id = await start(host, "a")
+    await follow(host, run_id, e.ModelCallStarted)  # it writes nothing more by itself
     presence = host.bench.presence
     presence.on_doubt = None  # who also looks, and would stop the run's actor first
     await presence.vouch(run_id)
