@@ -240,7 +240,7 @@ async def test_the_deadline_ends_a_run_whatever_its_tool_makes_of_it(
                     return "late"
 
     more = (
-        '[turn]\ntimeout = "50ms"\n[cancellation]\ngrace = "20ms"\n'
+        '[turn]\ntimeout = "700ms"\n[cancellation]\ngrace = "20ms"\n'
         f"[tool_loop]\nallow_concurrent_tool_calls = {together}"
     )
     host = await host_of(calls("look", more=more), tools=(look,))
