@@ -170,7 +170,7 @@ def _outcome_of(run: Run) -> ChildOutcome:
     if run.status is RunStatus.COMPLETED:
         return ChildOutcome(run_id=run.id, status=run.status, answer=run.answer)
     error = run.error or RunError(
-        message=f"run {run.id} ended without an answer: {run.status}",
+        message=f"its run {run.id} is {run.status}",
         type=run.status.value.lower(),
         error_class=ErrorClass.INTERNAL,
     )
