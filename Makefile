@@ -22,7 +22,7 @@ run: .venv/installed
 	$(BIN)/tracon serve --app ops/demo/app.py --config ops/demo/tracon.toml
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: .venv/installed-dev
 	$(BIN)/ruff check $(CODE)
