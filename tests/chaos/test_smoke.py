@@ -9,7 +9,7 @@ import pytest
 from tests.cli.command import ROOT, environment
 
 SEED = 71
-"""Hosts killed, frozen, cut off; Postgres killed, restarted, held up; a time of day set wrong; replies lost."""
+"""Hosts killed, frozen, cut off; Postgres killed, restarted, held up; a wrong time of day; replies lost."""
 
 SECONDS = 60
 
