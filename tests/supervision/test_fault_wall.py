@@ -32,7 +32,8 @@ from tests.supervision.walls import FAMILIES, Wall, open_wall, provider
 from tests.upstream.registry import BEHAVIOURS
 from tests.upstream.server import Upstream
 
-AT_ONCE = 64
+AT_ONCE = 16
+"""So few that a limit of less than a second is never over before the request has arrived."""
 pytestmark = pytest.mark.timeout(180)  # the first test waits for all runs of the module
 GOOD = Answers("Hello there you.")
 
