@@ -160,6 +160,7 @@ class RunService:
         if actor is not None and actor.tenant == tenant:
             self.cancel_here(run_id, reason)
             await self._cancels.keep(run_id, reason)
+            await self._not_too_late(run_id, by, reason)
             return
         history = await self._runs.history(run_id, tenant)
         run = fold(run_id, (recorded.event for recorded in history))
@@ -172,10 +173,19 @@ class RunService:
             await self._cancel_queued(tenant, run_id, reason, by)
             return
         await self._cancels.send(run_id, host_of(history), reason)
+        await self._not_too_late(run_id, by, reason)
+
+    async def _not_too_late(self, run_id: RunId, by: str | None, reason: str) -> None:
+        """Word was left for a run that may have ended before its owner could have heard of it.
+
+        Its owner may not know that: somebody else has closed the run, and may have gone on from it.
+        """
         run = await self._runs.load(run_id)
+        if run.status.awaits and await self._withdrawn(run, by, reason):
+            return
         if run.status.ended and run.status is not RunStatus.CANCELLED:
             await self._cancels.take_back(run_id)
-            raise RunAlreadyEnded(run_id, run.status)  # before its owner could have heard of this
+            raise RunAlreadyEnded(run_id, run.status)
 
     async def _withdrawn(self, run: Run, by: str | None, reason: str) -> bool:
         """Whether it was still waiting for a person. If not, it has ended like any other run."""

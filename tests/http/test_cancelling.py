@@ -1,5 +1,10 @@
 """Asking a live run to stop."""
 
+from uuid import UUID
+
+from domain.commands import FailRun
+from domain.failure import ErrorClass, RunError
+from domain.ids import RunId
 from tests.http.client import Client
 from tests.http.conftest import Hosts
 
@@ -107,3 +112,21 @@ async def test_a_host_that_stops_keeps_nobody_waiting(hosts: Hosts) -> None:
             answer = await waiting
         hosts.gate.let_go.set()
     assert answer.status == 202
+
+
+async def test_a_host_that_does_not_know_that_its_run_was_closed_takes_no_cancel_of_it(
+    hosts: Hosts,
+) -> None:
+    """CANCEL-1, CANCEL-2: what somebody has gone on from cannot be stopped any more, and that is told."""
+    host, other = await hosts.open(), await hosts.open()
+    async with host.start("gated") as stream:
+        await stream.until("ToolInvoking")
+        await hosts.gate.reached.wait()
+        run_id = RunId(UUID(stream.run_id))
+        closed = RunError(message="it was silent", type="orphaned", error_class=ErrorClass.INFRASTRUCTURE)
+        await other.host.services.runs.execute(run_id, FailRun(error=closed))
+        answer = await host.post(f"/tracon/api/runs/{run_id}/cancel")
+        assert (answer.status, answer.body["code"]) == (409, "run_already_ended")
+        hosts.gate.let_go.set()
+    types = [event["type"] for event in await other.events(str(run_id))]
+    assert types[-1] == "RunFailed"
