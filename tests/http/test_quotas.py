@@ -108,6 +108,7 @@ async def test_what_was_spent_refuses_the_next_run(hosts: Hosts, metric: str) ->
         while "quota" not in (refused := await client.post(RUN, HELLO)).body:
             await asyncio.sleep(0.005)
     assert refused.body["quota"]["period"] == "month"
+    await client.views_show("statistics")
     [state] = (await client.get("/tracon/api/quotas")).body["quotas"]
     [model] = (await client.get("/tracon/api/stats")).body["by_model"]
     used = (
