@@ -14,8 +14,7 @@ from app.http.display import cut_text
 from app.http.errors import BadBody, FieldError
 from app.http.events import name_run
 from app.http.replies import reply
-from app.http.request_keys import PRINCIPAL
-from app.http.services import services_of, tenant_of
+from app.http.services import key_of, services_of, tenant_of
 from app.supervision.approvals import History, Verdict
 from domain.approval import ApprovalNotFound, ApprovalState
 from domain.events import CallDecision
@@ -93,8 +92,7 @@ async def decide_approval(request: web.Request) -> web.Response:
     """The same once more is answered as the first time. The run that goes on is named in the answer."""
     query_of(request, NoQuery)
     run_id, services = _approval_id(request), services_of(request)
-    key_id = request[PRINCIPAL].key_id
-    verdict = (await body_of(request, DecideBody)).verdict(None if key_id is None else str(key_id))
+    verdict = (await body_of(request, DecideBody)).verdict(key_of(request))
     history = await shield(services.approvals.decide(tenant_of(request), run_id, verdict))
     record = _record(request, history)
     if record.opened_run_id is None:

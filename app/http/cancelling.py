@@ -13,8 +13,7 @@ from app.http.decoding import optional_body_of, query_of, run_id_of
 from app.http.events import name_run
 from app.http.in_flight import IN_FLIGHT
 from app.http.replies import reply
-from app.http.request_keys import PRINCIPAL
-from app.http.services import services_of, tenant_of
+from app.http.services import key_of, services_of, tenant_of
 from app.http.watching import until_end
 from app.store.event_log import EventLog
 from domain.agent import Link
@@ -55,9 +54,7 @@ async def cancel_run(request: web.Request) -> web.Response:
     wanted, services = query_of(request, CancelQuery), services_of(request)
     run_id = name_run(request, run_id_of(request))
     body = await optional_body_of(request, CancelBody)
-    key_id = request[PRINCIPAL].key_id
-    by = None if key_id is None else str(key_id)
-    await services.runs.cancel(tenant_of(request), run_id, body.reason, by=by)
+    await services.runs.cancel(tenant_of(request), run_id, body.reason, by=key_of(request))
     if wanted.wait and (end := await _end_in_time(request, run_id)):
         return reply(_receipt(run_id, end))
     return reply(CancelAccepted(run_id=run_id), status=202)

@@ -116,3 +116,9 @@ def services_of(request: web.Request) -> Services:
 def tenant_of(request: web.Request) -> str:
     """Whose things this request may see: its key's tenant. Routes that are open to everybody have none."""
     return request[PRINCIPAL].tenant
+
+
+def key_of(request: web.Request) -> str | None:
+    """The id of the API key that is used; None for a client on this machine without one."""
+    key_id = request[PRINCIPAL].key_id
+    return None if key_id is None else str(key_id)
