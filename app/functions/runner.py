@@ -8,7 +8,7 @@ import msgspec
 from app.functions.context import Done, Handoff, WorkflowContext
 from app.functions.function import WorkflowFunction
 from app.settings import CancellationSettings
-from app.tools.body import Body, TaskBody
+from app.tools.body import Body, TaskBody, stopped
 from app.tools.outcome import storable, text_of
 from app.tools.threads import ToolThreads
 
@@ -84,13 +84,7 @@ class FunctionRunner:
         return TaskBody(call, self._left_behind)
 
     async def _stop(self, function: WorkflowFunction, body: Body, returned: list[Returned]) -> None:
-        body.stop()
-        try:
-            await asyncio.wait({body.done}, timeout=self._grace_s)
-        except asyncio.CancelledError:
-            log.debug("cancelled again; the grace is over")
-        if not body.done.done():
-            body.leave_behind()
+        if not await stopped(body, self._grace_s):
             log.warning("function left behind", extra={"function": function.name})
             raise FunctionLeftBehind(
                 f"{function.name} did not stop within {self._grace_s:g} s and may have its effect yet"

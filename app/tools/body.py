@@ -1,8 +1,11 @@
 """A running tool body, on the event loop or in a thread, that can be stopped or left behind."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol
+
+log = logging.getLogger(__name__)
 
 
 class BodyExited(Exception):
@@ -44,6 +47,22 @@ class TaskBody:
         self._left_behind.discard(done)
         if not done.cancelled():
             done.exception()  # or its loss would be logged as an oversight
+
+
+async def stopped(body: Body, grace_s: float) -> bool:
+    """Whether the body ends within the grace when it is told to stop. If not, it is left behind.
+
+    For the one who was cancelled in waiting for it; being cancelled again ends the grace.
+    """
+    body.stop()
+    try:
+        await asyncio.wait({body.done}, timeout=grace_s)
+    except asyncio.CancelledError:
+        log.debug("cancelled again; the grace is over")
+    if not body.done.done():
+        body.leave_behind()
+        return False
+    return True
 
 
 async def _contained(call: Callable[[], Awaitable[str]]) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from app.settings import CancellationSettings
 from app.tools.arguments import InvalidArguments
-from app.tools.body import Body, BodyExited, TaskBody, words_of
+from app.tools.body import Body, BodyExited, TaskBody, stopped, words_of
 from app.tools.context import ToolContext
 from app.tools.outcome import ToolError as ToolError
 from app.tools.outcome import ToolOutput as ToolOutput
@@ -112,13 +112,7 @@ class ToolRunner:
 
     async def _stop(self, tool: Tool, body: Body) -> None:
         """The caller was cancelled, and the body must not outlive it unseen."""
-        body.stop()
-        try:
-            await asyncio.wait({body.done}, timeout=self._grace_s)
-        except asyncio.CancelledError:
-            log.debug("cancelled again; the grace is over")
-        if not body.done.done():
-            body.leave_behind()
+        if not await stopped(body, self._grace_s):
             log.warning("tool left behind", extra={"tool": tool.name})
             raise ToolLeftBehind(
                 f"{tool.name} did not stop within {self._grace_s:g} s and may have its effect yet"
