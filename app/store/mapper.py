@@ -11,7 +11,7 @@ import msgspec
 from eventsourcing.compressor import ZlibCompressor
 from eventsourcing.cryptography import AESCipher
 from eventsourcing.domain import DomainEventProtocol
-from eventsourcing.persistence import Mapper, StoredEvent, Transcoder
+from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
 from eventsourcing.utils import Environment, register_topic
 
 from domain.codec import Codec, UnreadableEvent
@@ -39,7 +39,7 @@ class EventMapper(Mapper[UUID]):
         self, codec: Codec | None = None, *, compress: bool = False, key: bytes | str | None = None
     ) -> None:
         super().__init__(
-            _NoTranscoder(),
+            JSONTranscoder(),  # the library asks for one; the codec does its work
             compressor=ZlibCompressor() if compress else None,
             cipher=None if key is None else _cipher(key),
         )
@@ -101,16 +101,6 @@ class EventMapper(Mapper[UUID]):
             originator_version=stored_event.originator_version,
             event=self.open(stored_event.topic, stored_event.state),
         )
-
-
-class _NoTranscoder(Transcoder):
-    """The library asks for one; the codec does its work."""
-
-    def encode(self, obj: object) -> bytes:
-        raise NotImplementedError
-
-    def decode(self, data: bytes) -> object:
-        raise NotImplementedError
 
 
 def _cipher(key: bytes | str) -> AESCipher:
