@@ -11,9 +11,10 @@ import msgspec
 from domain import events as e
 from domain.commands import CreateRun, NoteBlocked
 from domain.events import ContinuationBlock as Block
+from domain.evolve import fold
 from domain.ids import RunId
 from domain.ledger import Ledger, inherited
-from domain.run import OpenCall, Run, RunStatus, fold
+from domain.run import OpenCall, Run, RunStatus
 
 ORPHANED = "orphaned"
 """The error type of a run that was closed because its host was gone (RECON-2)."""

@@ -8,9 +8,10 @@ from domain.commands import CloseAbandoned
 from domain.continuation import PastRun
 from domain.decide import decide
 from domain.events import RunCancelled, RunEvent, RunKind
+from domain.evolve import fold
 from domain.failure import ErrorClass, RunError
 from domain.queueing import QueueSpec
-from domain.run import Run, fold
+from domain.run import Run
 from domain.workflow_resume import GoingOn, Next, resumed, was_interrupted
 
 

@@ -11,10 +11,11 @@ from domain.decide import decide
 from domain.decide_workflow import RequestNotFound, workflow_of
 from domain.errors import Conflict, NotFound, Rejected
 from domain.events import ChildRunStarted, RunEvent, RunKind
+from domain.evolve import evolve, fold
 from domain.ids import RunId
 from domain.queueing import QueueSpec
 from domain.refusals import AlreadyContinued, RunNotEnded, WaitIsOver
-from domain.run import Run, RunStatus, evolve, fold
+from domain.run import Run, RunStatus
 from domain.waiting import InputRequest
 from domain.workflow import Checkpoint, WorkflowRun, answered
 from domain.workflow_commands import OpenWorkflow

@@ -17,8 +17,8 @@ from app.cli.failures import Failed
 from app.http.display import EventView, encode, view_of
 from app.settings.whole import Settings
 from domain.events import Event, Recorded, RunEvent
+from domain.evolve import fold
 from domain.ids import RunId, run_stream
-from domain.run import fold
 from projections.base import RUN_EVENTS
 
 

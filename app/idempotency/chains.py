@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from app.supervision.runs import Runs
 from domain.events import Recorded, RunEnd, RunEvent
+from domain.evolve import fold
 from domain.ids import RunId
-from domain.run import Run, fold
+from domain.run import Run
 
 
 @dataclass(frozen=True)

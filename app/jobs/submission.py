@@ -8,11 +8,12 @@ from app.store.event_log import Change
 from domain.commands import CreateRun, FailRun
 from domain.decide import decide
 from domain.events import RunCreated
+from domain.evolve import fold
 from domain.failure import RunError
 from domain.ids import RunId, Version, run_stream
 from domain.messages import Message
 from domain.queueing import QueueSpec
-from domain.run import Run, fold
+from domain.run import Run
 
 SUBMISSION_PATIENCE_S = 2.0
 """As long as any other submission waits for a store that has just gone (EVENT-8)."""

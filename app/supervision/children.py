@@ -30,10 +30,11 @@ from domain.commands import CreateRun, NoteChild, NoteContinued, StartRun
 from domain.decide import decide
 from domain.errors import Conflict
 from domain.events import RunEvent
+from domain.evolve import evolve
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId, Version, run_stream
 from domain.ledger import Ledger
-from domain.run import Run, RunStatus, evolve
+from domain.run import Run, RunStatus
 from domain.session import Session
 
 T = TypeVar("T")

@@ -31,9 +31,9 @@ from domain.continuation import (
 )
 from domain.decide import RunAlreadyEnded, decide
 from domain.errors import NotFound, Rejected
+from domain.evolve import fold
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId, Version, run_stream
-from domain.run import fold
 
 _ROOT_ORPHANED = RunError(
     message="the root of its tree was closed as orphaned, and it was on the same host",

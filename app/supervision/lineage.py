@@ -5,9 +5,9 @@ import msgspec
 from app.supervision.runs import Runs
 from domain.continuation import PastRun, open_children, with_answers
 from domain.events import RunCreated
+from domain.evolve import fold
 from domain.ids import RunId
 from domain.ledger import Ledger, inherited
-from domain.run import fold
 
 LONGEST_CHAIN = 128
 

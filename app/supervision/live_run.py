@@ -12,11 +12,12 @@ from domain.commands import RunCommand
 from domain.compaction import shown_to_the_model
 from domain.decide import decide
 from domain.events import Event, RunEvent
+from domain.evolve import evolve
 from domain.ids import DEFAULT_TENANT, RunId, Version
 from domain.ledger import Ledger
 from domain.ledger import evolve as evolve_ledger
 from domain.messages import Message
-from domain.run import Run, evolve
+from domain.run import Run
 from domain.session import Session
 
 

@@ -22,10 +22,11 @@ from domain.agent import AgentDefinition
 from domain.commands import CreateRun, StartRun
 from domain.decide import decide
 from domain.events import Event, Recorded, RunCreated, RunEvent
+from domain.evolve import evolve
 from domain.ids import RunId, Version, run_stream, session_stream
 from domain.ledger import Ledger
 from domain.messages import Message
-from domain.run import Run, evolve
+from domain.run import Run
 from domain.session import Session
 
 # A new submission waits this long for a store that has just gone before it is refused (EVENT-8).

@@ -15,9 +15,9 @@ from domain.commands import CloseAbandoned
 from domain.continuation import ORPHANED
 from domain.errors import Unavailable
 from domain.events import Recorded, RunCancelled, RunCreated, RunEnd, RunEvent, RunFailed, RunStarted
+from domain.evolve import fold
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId, run_stream
-from domain.run import fold
 
 log = logging.getLogger(__name__)
 

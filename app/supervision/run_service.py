@@ -28,12 +28,13 @@ from domain.approval import ApprovalClosed
 from domain.commands import CancelQueuedRun, CreateRun, NoteWaitEnded, RunCommand
 from domain.decide import RunAlreadyBegun, RunAlreadyEnded
 from domain.events import Event, Recorded, RunEvent, WaitOver
+from domain.evolve import fold
 from domain.failure import RunError
 from domain.ids import RunId, Version, run_stream
 from domain.messages import Message
 from domain.queueing import QueueSpec
 from domain.refusals import WaitIsOver
-from domain.run import Run, RunStatus, fold
+from domain.run import Run, RunStatus
 from domain.submission import Origin, Overrides
 
 

@@ -7,8 +7,9 @@ from domain.commands import RunCommand
 from domain.decide import decide
 from domain.errors import NotFound
 from domain.events import Recorded, RunCreated, RunEvent
+from domain.evolve import fold
 from domain.ids import DEFAULT_TENANT, RunId, Version, run_stream
-from domain.run import Run, fold
+from domain.run import Run
 
 
 class RunNotFound(NotFound):

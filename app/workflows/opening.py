@@ -18,8 +18,9 @@ from app.workflows.bench import WorkflowBench
 from domain.commands import CreateRun
 from domain.decide import decide
 from domain.events import Event, Recorded, RunEvent
+from domain.evolve import fold
 from domain.ids import RunId, Version, run_stream
-from domain.run import Run, fold
+from domain.run import Run
 from domain.session import Session
 from domain.workflow_commands import OpenWorkflow
 

@@ -12,8 +12,8 @@ from app.workflows.chains import ChainTooLong, chain_of, past_run
 from app.workflows.opening import WorkflowOpener, WorkflowOpening
 from domain.continuation import PastRun
 from domain.events import RunCreated, RunEvent
+from domain.evolve import fold
 from domain.ids import RunId, Version, run_stream
-from domain.run import fold
 from domain.workflow_recovery import Recovery, is_recoverable, queue_after, recover
 from domain.workflow_resume import Next
 

@@ -20,10 +20,11 @@ from app.workflows.opening import WorkflowOpener, WorkflowOpening, recorded_of
 from domain.commands import CreateRun
 from domain.continuation import PastRun
 from domain.events import Event, Recorded, RunKind
+from domain.evolve import fold
 from domain.ids import RunId, Version, run_stream
 from domain.parameters import BadParameter
 from domain.queueing import QueueSpec
-from domain.run import Run, fold
+from domain.run import Run
 from domain.waiting import InputRequest
 from domain.workflow import Checkpoint
 from domain.workflow_commands import OpenWorkflow

@@ -24,8 +24,9 @@ from domain.events import (
     RunFailed,
     RunStarted,
 )
+from domain.evolve import fold
 from domain.ids import RunId
-from domain.run import Run, fold
+from domain.run import Run
 from ops.chaos.plan import plan_in
 from ops.chaos.received import Received
 from ops.chaos.wall import Called

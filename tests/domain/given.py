@@ -9,8 +9,9 @@ from domain.commands import RunCommand
 from domain.decide import decide
 from domain.errors import TraconError
 from domain.events import RunEvent
+from domain.evolve import fold
 from domain.ids import RunId
-from domain.run import Run, fold
+from domain.run import Run
 
 RUN_ID = RunId(UUID("11111111-2222-4333-8444-555555555555"))
 

@@ -18,12 +18,13 @@ from domain.commands import (
 )
 from domain.continuation import ORPHANED, PastRun
 from domain.decide import decide
+from domain.evolve import evolve
 from domain.failure import ErrorClass
 from domain.ids import RunId
 from domain.ledger import Ledger
 from domain.ledger import evolve as evolve_ledger
 from domain.messages import ToolCall
-from domain.run import Run, evolve
+from domain.run import Run
 from tests.domain.facts import DEFINITION, says
 
 ORPHAN = e.RunFailed(error="its host is gone", error_type=ORPHANED, error_class=ErrorClass.INFRASTRUCTURE)

@@ -23,13 +23,13 @@ from domain.approval import (
     run_opened_by,
 )
 from domain.commands import AwaitApproval, CreateRun, InvokeTool
+from domain.evolve import fold as fold_run
 from domain.ids import RunId, Version, approval_stream
 from domain.ledger import call_key, canonical_arguments, inherited
 from domain.messages import AssistantMessage, ToolMessage
 from domain.queueing import BatchItem, QueueSpec
 from domain.refusals import InvalidInput
 from domain.run import OpenCall
-from domain.run import fold as fold_run
 from domain.turn import AskApproval, CallTools, TurnLimits, next_action
 from tests.domain.facts import OPENED, QUESTION, STARTED, asked_for, call, invoking, returned
 from tests.domain.given import RUN_ID, given

@@ -35,10 +35,11 @@ from domain.commands import (
     StartRun,
 )
 from domain.decide import decide
+from domain.evolve import evolve, fold
 from domain.failure import BY_INTENT, CallFailure, FailureClass, FailureKind, error_of
 from domain.ledger import Ledger
 from domain.messages import AssistantMessage, ToolCall
-from domain.run import Run, evolve, fold
+from domain.run import Run
 from domain.turn import CallModel, TurnLimits, next_action
 from tests.domain.facts import QUESTION
 from tests.domain.given import RUN_ID

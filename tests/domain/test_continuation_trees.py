@@ -7,9 +7,9 @@ import msgspec
 from domain import events as e
 from domain.continuation import Blocked, Continue, PastRun, judge, open_children
 from domain.events import ContinuationBlock as Block
+from domain.evolve import fold
 from domain.ids import RunId
 from domain.ledger import RecordedResult
-from domain.run import fold
 from tests.domain.facts import (
     CREATED,
     DEFINITION,

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.events import RunEvent
+from domain.evolve import evolve, fold
 from domain.ids import RunId
-from domain.run import Run, evolve, fold
+from domain.run import Run
 from domain.session import turn_of
 from domain.turn import TurnLimits, next_action
 from tests.domain.given import RUN_ID

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from domain import events as e
+from domain.evolve import fold as fold_run
 from domain.failure import ErrorClass
 from domain.idempotency import (
     ChainState,
@@ -32,7 +33,6 @@ from domain.idempotency import (
 )
 from domain.ids import RunId, Version, idempotency_stream
 from domain.run import Run
-from domain.run import fold as fold_run
 from tests.domain import facts
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

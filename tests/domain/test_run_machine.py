@@ -50,11 +50,12 @@ from domain.compaction import Summarise, UseSummary
 from domain.criterion import AskJudge, TellUnmet
 from domain.decide import InvalidInput, decide
 from domain.errors import Conflict, NotFound
+from domain.evolve import evolve, fold
 from domain.failure import ErrorClass, FailureClass, RunError
 from domain.ids import RunId
 from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage, flaw_in
-from domain.run import Run, RunStatus, evolve, fold
+from domain.run import Run, RunStatus
 from domain.session import turn_of
 from domain.side_events import AnswerSentBack, CriterionJudged
 from domain.turn import (

@@ -5,7 +5,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.run import RunStatus, fold
+from domain.evolve import fold
+from domain.run import RunStatus
 from domain.workflow_definition import WorkflowDefinition, WorkflowKind, WorkflowNode, WorkflowStage
 from domain.workflow_events import SuperStepCompleted
 from tests.domain.workflow_playing import Player, Say

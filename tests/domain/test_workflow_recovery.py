@@ -8,10 +8,10 @@ import pytest
 from domain.commands import CancelRun, FailRun, RequestCancel
 from domain.continuation import PastRun
 from domain.events import ChildRunStarted, RunCancelled, RunContinued, RunEvent, RunFailed
+from domain.evolve import fold
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId
 from domain.queueing import QueueSpec
-from domain.run import fold
 from domain.workflow_events import WorkflowOpened
 from domain.workflow_recovery import Recovery, is_recoverable, queue_after, recover
 from domain.workflow_resume import Next

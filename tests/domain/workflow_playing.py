@@ -17,9 +17,10 @@ from domain.commands import (
 )
 from domain.decide import decide
 from domain.events import RunEvent, RunKind
+from domain.evolve import evolve, fold
 from domain.ids import RunId
 from domain.messages import UserMessage
-from domain.run import Run, RunStatus, evolve, fold
+from domain.run import Run, RunStatus
 from domain.workflow import WorkflowRun, answered
 from domain.workflow_commands import (
     AskPerson,

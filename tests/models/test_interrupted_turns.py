@@ -8,8 +8,9 @@ from app.models.provider_settings import ProviderType
 from domain import commands as c
 from domain.decide import decide
 from domain.events import FinishReason, ToolEffect, ToolFailure
+from domain.evolve import evolve
 from domain.messages import AssistantMessage, Message, SystemMessage, UserMessage
-from domain.run import Run, evolve
+from domain.run import Run
 from domain.session import turn_of
 from tests.domain.facts import DEFINITION
 from tests.domain.given import RUN_ID

@@ -11,13 +11,14 @@ from domain import commands as c
 from domain.decide import decide
 from domain.errors import Conflict, NotFound
 from domain.events import ContinuationBlock, Event, FinishReason, Recorded, ToolEffect, ToolFailure
+from domain.evolve import evolve
 from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, RunError
 from domain.ids import RunId, StreamId, Version, session_stream
 from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, ToolCall, Usage
 from domain.queueing import BatchItem, QueueSpec, ScheduleFiring, TriggerDelivery
 from domain.replay import Replay, ReplayTools
-from domain.run import OpenCall, Run, evolve
+from domain.run import OpenCall, Run
 from domain.session import turn_of
 from domain.side_commands import BeginSideCall, RecordSideFailure, RecordSideReply
 from domain.side_events import SidePurpose

@@ -9,11 +9,11 @@ from app.main import Host
 from app.supervision.chain_reading import spent_before as read_spent
 from domain import events as e
 from domain.budget import Spent
+from domain.evolve import fold
 from domain.failure import ErrorClass
 from domain.ids import DEFAULT_TENANT, RunId
 from domain.messages import UserMessage
 from domain.queueing import QueueSpec
-from domain.run import fold
 from tests.hosts import OpenHost, follow, kinds, only, scripted, start
 from tests.supervision.crashing import CONTINUING, close_orphan, die, silent, successor
 from tests.supervision.graphs import agent, asks

@@ -14,7 +14,7 @@ from app.store.event_log import EventLog
 from app.store.patience import patiently
 from app.supervision.chain_reading import spent_before
 from domain.budget import Spent
-from domain.run import fold
+from domain.evolve import fold
 from tests.domain.facts import CREATED, OPENED
 from tests.store.conftest import proxy as proxy
 from tests.store.proxy import Proxy

@@ -8,10 +8,11 @@ import pytest
 from app.main import Host
 from app.settings.errors import SettingsError
 from domain import events as e
+from domain.evolve import fold
 from domain.failure import ErrorClass, RunError
 from domain.ids import DEFAULT_TENANT, RunId, run_stream, session_stream
 from domain.messages import UserMessage
-from domain.run import RunStatus, fold
+from domain.run import RunStatus
 from tests.hosts import OpenHost, follow, kinds, only, start
 from tests.supervision.graphs import agent, asks, asks_all, calls, graph
 from tracon import ToolContext, tool

@@ -23,11 +23,12 @@ from app.supervision.turn_wait import TurnWait
 from app.tools.tool import Tool
 from domain import events as e
 from domain.commands import FailRun
+from domain.evolve import fold
 from domain.failure import ErrorClass, RunError
 from domain.ids import DEFAULT_TENANT, RunId, Version, run_stream, session_stream
 from domain.messages import UserMessage, flaw_in
 from domain.queueing import QueueSpec
-from domain.run import RunStatus, fold
+from domain.run import RunStatus
 from domain.session import Session
 from tests.domain.facts import CREATED, DEFINITION
 from tests.hosts import OpenHost, follow, kinds, only, scripted, start

@@ -37,8 +37,9 @@ from app.supervision.session_turns import SessionBusy
 from app.supervision.sessions import SessionMoved, place_after
 from domain.decide import RunAlreadyEnded
 from domain.events import Recorded, RunCreated, RunEvent
+from domain.evolve import fold
 from domain.ids import RunId, run_stream
-from domain.run import RunStatus, fold
+from domain.run import RunStatus
 
 _CANCELLED_WITHIN_S = 2.0
 """How long who cancels waits for the end. It may take longer; the answer says how far it is."""
