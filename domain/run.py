@@ -10,12 +10,7 @@ from domain.agent import AgentDefinition
 from domain.beside import Beside
 from domain.failure import FailureClass, RunError
 from domain.ids import RunId, Version
-from domain.messages import (
-    AssistantMessage,
-    Message,
-    ToolCall,
-    Usage,
-)
+from domain.messages import AssistantMessage, Message, ToolCall, Usage
 from domain.standing import ChainStanding
 from domain.workflow import WorkflowRun
 
