@@ -10,6 +10,7 @@ from domain.errors import Unavailable
 from projections.base import LogReader, Projection
 from projections.catalog import PACES, PROJECTIONS, UnknownProjection
 from projections.projector import Pace, Projector
+from projections.shared_tail import SharedTail
 from projections.sql import sql
 from projections.unavailable import told_as_unavailable
 
@@ -45,8 +46,9 @@ class Views:
         self._pool = pool
         self._reader = reader
         self._poll_s = (pace or Pace()).poll_s
+        tail = SharedTail(reader)
         self._projectors = {
-            projection.name: Projector(projection, pool, reader, pace or PACES.get(projection.name))
+            projection.name: Projector(projection, pool, tail, pace or PACES.get(projection.name))
             for projection in projections
         }
 
