@@ -14,20 +14,12 @@ from app.tools.registry import ToolRegistry
 from app.tools.tool import NAME as TOOL_NAME
 from app.tools.tool import Tool
 from domain.agent import AgentDefinition, Link
-from domain.errors import NotFound, Rejected
+from domain.agent_versions import AgentNotFound as AgentNotFound
+from domain.errors import Rejected
 from domain.parameters import PARAMETER_NAME, BadParameter, instantiate
 from domain.queueing import DEFAULT_LANE
 
 _SETTINGS = "settings"
-
-
-class AgentNotFound(NotFound):
-    """No agent has this name. Ask for one of those that are listed."""
-
-    code = "agent_not_found"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no agent {name!r}")
 
 
 class UnusableAgent(Rejected):

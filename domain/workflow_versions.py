@@ -1,24 +1,10 @@
-"""A workflow that is defined over HTTP: its version is how often it was defined or removed."""
+"""Workflows that are defined over HTTP, as a kind of what has versions."""
 
-from typing import assert_never
-
-import msgspec
-
-from domain import workflow_definition_events as w
-from domain.agent_versions import Expected
-from domain.errors import Conflict, NotFound
-from domain.ids import Version
+from domain.errors import NotFound
+from domain.ids import workflow_stream
+from domain.versions import Kind
 from domain.workflow_definition import WorkflowDefinition
-
-
-class WorkflowMoved(Conflict):
-    """The workflow is at another version than was asked for. Read it again, decide again."""
-
-    code = "version_mismatch"
-
-    def __init__(self, name: str, version: Version) -> None:
-        super().__init__(f"workflow {name!r} is at version {version} now")
-        self.version = version
+from domain.workflow_definition_events import WorkflowDefined, WorkflowDefinitionEvent, WorkflowRemoved
 
 
 class WorkflowNotFound(NotFound):
@@ -30,53 +16,15 @@ class WorkflowNotFound(NotFound):
         super().__init__(f"there is no workflow {name!r}")
 
 
-class WorkflowVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the workflow is; without a definition it was removed, or never there."""
-
-    version: Version = Version(0)
-    definition: WorkflowDefinition | None = None
+def _definition_in(event: WorkflowDefinitionEvent) -> WorkflowDefinition | None:
+    return event.definition if isinstance(event, WorkflowDefined) else None
 
 
-class DefineWorkflow(msgspec.Struct, frozen=True, kw_only=True):
-    definition: WorkflowDefinition
-    by: str | None = None
-
-
-class RemoveWorkflow(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    by: str | None = None
-
-
-def decide(
-    now: WorkflowVersion, command: DefineWorkflow | RemoveWorkflow, expected: Expected
-) -> list[w.WorkflowDefinitionEvent]:
-    """Return the facts that follow, or raise. An empty list: it is just that already."""
-    match command:
-        case DefineWorkflow(definition=definition):
-            _require(expected, now, definition.name)
-            if definition == now.definition:
-                return []
-            return [w.WorkflowDefined(definition=definition, by=command.by)]
-        case RemoveWorkflow(name=name):
-            if now.definition is None:
-                raise WorkflowNotFound(name)
-            _require(expected, now, name)
-            return [w.WorkflowRemoved(name=name, by=command.by)]
-        case _:
-            assert_never(command)
-
-
-def version_after(event: w.WorkflowDefinitionEvent, version: Version) -> WorkflowVersion:
-    """The workflow as this, its last event, leaves it."""
-    match event:
-        case w.WorkflowDefined(definition=definition):
-            return WorkflowVersion(version=version, definition=definition)
-        case w.WorkflowRemoved():
-            return WorkflowVersion(version=version)
-        case _:
-            assert_never(event)
-
-
-def _require(expected: Expected, now: WorkflowVersion, name: str) -> None:
-    if not expected.is_met_by(now):
-        raise WorkflowMoved(name, now.version)
+WORKFLOWS: Kind[WorkflowDefinition, WorkflowDefinitionEvent] = Kind(
+    what="workflow",
+    stream=workflow_stream,
+    defined=lambda definition, by: WorkflowDefined(definition=definition, by=by),
+    removed=lambda name, by: WorkflowRemoved(name=name, by=by),
+    definition_in=_definition_in,
+    not_found=WorkflowNotFound,
+)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from domain.errors import NotFound
-from projections.agents import Agents
 from projections.approvals import Approvals
 from projections.base import Projection
+from projections.definitions import Agents, Workflows
 from projections.idempotency import Idempotency
 from projections.jobs import Jobs
 from projections.projector import Pace
@@ -13,7 +13,6 @@ from projections.runs import Runs
 from projections.schedules import Schedules
 from projections.statistics import Statistics
 from projections.tools import Tools
-from projections.workflows import Workflows
 
 PROJECTIONS: tuple[Projection, ...] = (
     Runs(),

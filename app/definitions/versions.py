@@ -1,19 +1,17 @@
 """Defining agents over HTTP: checked like those of the settings, one version after the other."""
 
-from typing import cast
-
-import msgspec
-
+from app.definitions.history import Defined, DefinitionHistory
 from app.definitions.lookup import AgentLookup
 from app.registry import Catalog
-from app.store.event_log import Change, EventLog, VersionConflict
+from app.store.event_log import EventLog
 from app.workflow_catalog import WorkflowCatalog
 from domain.agent import AgentDefinition
 from domain.agent_events import AgentEvent
-from domain.agent_versions import AgentVersion, Define, Expected, NotDefinedHere, Remove, decide
+from domain.agent_versions import AGENTS
 from domain.errors import Conflict, Rejected
 from domain.events import Recorded, WorkflowDefined
-from domain.ids import Version, agent_stream, workflow_stream
+from domain.ids import workflow_stream
+from domain.versions import Define, Expected, Remove
 
 
 class AgentReadOnly(Conflict):
@@ -35,13 +33,6 @@ class InvalidDefinition(Rejected):
         self.problems = problems
 
 
-class Defined(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent is now, and whether it has just come to be."""
-
-    recorded: Recorded[AgentEvent]
-    is_new: bool = False
-
-
 class AgentVersions:
     """Every method raises StoreUnavailable."""
 
@@ -52,47 +43,29 @@ class AgentVersions:
         self._workflows = workflows
         self._lookup = lookup
         self._log = log
+        self._history = DefinitionHistory(AGENTS, log)
 
     async def define(
         self, tenant: str, definition: AgentDefinition, expected: Expected, by: str | None
     ) -> Defined:
-        """Raise AgentReadOnly, InvalidDefinition or AgentMoved. The same again is no new version."""
+        """Raise AgentReadOnly, InvalidDefinition or VersionMoved. The same again is no new version."""
         self._require_ours(definition.name)
         await self._require_no_workflow(tenant, definition.name)
         own = await self._own(tenant, definition)
         if problems := tuple(self._catalog.flaws_of(definition, own)):
             raise InvalidDefinition(definition.name, problems)
-        return await self._execute(tenant, definition.name, Define(definition=definition, by=by), expected)
+        command = Define(definition=definition, by=by)
+        return await self._history.execute(tenant, definition.name, command, expected)
 
     async def remove(self, tenant: str, name: str, expected: Expected, by: str | None) -> Defined:
-        """Raise AgentReadOnly, NotDefinedHere or AgentMoved. Its runs go on; no other begins."""
+        """Raise AgentReadOnly, AgentNotFound or VersionMoved. Its runs go on; no other begins."""
         self._require_ours(name)
-        return await self._execute(tenant, name, Remove(name=name, by=by), expected)
+        return await self._history.execute(tenant, name, Remove(name=name, by=by), expected)
 
     async def history(self, tenant: str, name: str) -> list[Recorded[AgentEvent]]:
-        """Every version, oldest first. Raise AgentReadOnly or NotDefinedHere."""
+        """Every version, oldest first. Raise AgentReadOnly or AgentNotFound."""
         self._require_ours(name)
-        recorded = await self._log.read_stream(agent_stream(tenant, name))
-        if not recorded:
-            raise NotDefinedHere(name)
-        return cast(list[Recorded[AgentEvent]], recorded)
-
-    async def _execute(self, tenant: str, name: str, command: Define | Remove, expected: Expected) -> Defined:
-        stream = agent_stream(tenant, name)
-        while True:
-            now: AgentVersion = await self._lookup.version(tenant, name)
-            events = decide(now, command, expected)
-            if not events:
-                return Defined(recorded=(await self.history(tenant, name))[-1])
-            change = Change(
-                stream_id=stream, expected=Version(now.version), tenant=tenant, events=tuple(events)
-            )
-            try:
-                [recorded] = await self._log.append(change)
-            except VersionConflict:
-                continue  # somebody else was first: see whether it is still as it was expected to be
-            is_new = now.definition is None
-            return Defined(recorded=cast(Recorded[AgentEvent], recorded), is_new=is_new)
+        return await self._history.all_versions(tenant, name)
 
     async def _own(self, tenant: str, definition: AgentDefinition) -> dict[str, AgentDefinition]:
         """Agents of the tenant that this one names. It may ask itself; how deep, the tree's budget says."""

@@ -12,8 +12,8 @@ from app.http.preconditions import expected_by
 from app.http.replies import reply
 from app.http.services import key_of, services_of, tenant_of
 from domain.agent import AgentDefinition
-from projections.agent_record import AgentVersionRecord, version_of
 from projections.read.window import Window
+from projections.version_record import AgentVersionRecord, agent_version_of
 
 AgentBody = body_for("AgentBody", AgentDefinition)
 """An agent as the settings define one: always all of it."""
@@ -41,7 +41,7 @@ async def define_agent(request: web.Request) -> web.Response:
         services.agent_versions.define(tenant_of(request), definition, expected_by(request), key_of(request))
     )
     location = {"Location": f"{services.server.prefix}/api/agents/{name}"} if defined.is_new else {}
-    return reply_with(version_of(defined.recorded), 201 if defined.is_new else 200, location)
+    return reply_with(agent_version_of(defined.recorded), 201 if defined.is_new else 200, location)
 
 
 async def remove_agent(request: web.Request) -> web.Response:
@@ -49,7 +49,7 @@ async def remove_agent(request: web.Request) -> web.Response:
     query_of(request, NoQuery)
     name, versions = request.match_info["name"], services_of(request).agent_versions
     removing = versions.remove(tenant_of(request), name, expected_by(request), key_of(request))
-    return reply_with(version_of((await shield(removing)).recorded), 200, {})
+    return reply_with(agent_version_of((await shield(removing)).recorded), 200, {})
 
 
 async def list_versions(request: web.Request) -> web.Response:
@@ -58,5 +58,5 @@ async def list_versions(request: web.Request) -> web.Response:
     window = Window.clamped(wanted.skip, wanted.take)
     versions, name = services_of(request).agent_versions, request.match_info["name"]
     history = await versions.history(tenant_of(request), name)
-    part, more = newest_first(history, version_of, window)
+    part, more = newest_first(history, agent_version_of, window)
     return reply(VersionsPage(versions=part, skip=window.skip, take=window.take, more=more))

@@ -5,7 +5,7 @@ import re
 from aiohttp import web
 
 from app.http.errors import BadQuery, FieldError
-from domain.agent_versions import Expected
+from domain.versions import Expected
 
 _ETAG = re.compile(r'"(\d{1,9})"')
 

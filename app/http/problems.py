@@ -10,11 +10,10 @@ from aiohttp import web
 from app.http.errors import FieldError, Refused
 from app.http.openai.error_object import ApiError, error_object
 from app.http.request_keys import REQUEST_ID
-from domain.agent_versions import AgentMoved
 from domain.errors import Conflict, NotFound, Rejected, Unavailable
 from domain.idempotency import KeyReused
 from domain.quota import Quota, QuotaExceeded
-from domain.workflow_versions import WorkflowMoved
+from domain.versions import VersionMoved
 from projections.run_record import RunRecord
 
 MEDIA_TYPE = "application/problem+json"
@@ -46,8 +45,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 _STATUS_OF_FAMILY = (
     (KeyReused, 422),
-    (AgentMoved, 412),
-    (WorkflowMoved, 412),
+    (VersionMoved, 412),
     (QuotaExceeded, 429),
     (NotFound, 404),
     (Conflict, 409),

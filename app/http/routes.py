@@ -87,7 +87,6 @@ from app.jobs.batches import Batch
 from app.keys.key import ApiKey, Scope
 from domain.agent import AgentDefinition
 from domain.workflow_graph import WorkflowGraph
-from projections.agent_record import AgentVersionRecord
 from projections.approval_record import ApprovalRecord
 from projections.comparison import Comparison
 from projections.read.approvals import ApprovalPage
@@ -100,7 +99,7 @@ from projections.read.tools import ToolCallPage
 from projections.read.tree import RunTree
 from projections.run_record import RunRecord
 from projections.schedule_record import ScheduleRecord
-from projections.workflow_record import WorkflowVersionRecord
+from projections.version_record import AgentVersionRecord, WorkflowVersionRecord
 
 READ, RUN, OPERATE, ADMIN = Scope.READ, Scope.RUN, Scope.OPERATE, Scope.ADMIN
 SIGNED = None

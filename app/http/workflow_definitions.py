@@ -13,7 +13,7 @@ from app.http.replies import reply
 from app.http.services import key_of, services_of, tenant_of
 from domain.workflow_definition import WorkflowDefinition
 from projections.read.window import Window
-from projections.workflow_record import WorkflowVersionRecord, version_of
+from projections.version_record import WorkflowVersionRecord, workflow_version_of
 
 WorkflowBody = body_for("WorkflowBody", WorkflowDefinition)
 """A workflow as the settings define one: always all of it."""
@@ -41,7 +41,7 @@ async def define_workflow(request: web.Request) -> web.Response:
     defining = definitions.define(tenant_of(request), definition, expected, key_of(request))
     defined = await shield(defining)
     location = {"Location": f"{services.server.prefix}/api/workflows/{name}"} if defined.is_new else {}
-    return reply_with(version_of(defined.recorded), 201 if defined.is_new else 200, location)
+    return reply_with(workflow_version_of(defined.recorded), 201 if defined.is_new else 200, location)
 
 
 async def remove_workflow(request: web.Request) -> web.Response:
@@ -49,7 +49,7 @@ async def remove_workflow(request: web.Request) -> web.Response:
     query_of(request, NoQuery)
     name, definitions = request.match_info["name"], services_of(request).workflows.definitions
     removing = definitions.remove(tenant_of(request), name, expected_by(request), key_of(request))
-    return reply_with(version_of((await shield(removing)).recorded), 200, {})
+    return reply_with(workflow_version_of((await shield(removing)).recorded), 200, {})
 
 
 async def list_workflow_versions(request: web.Request) -> web.Response:
@@ -58,5 +58,5 @@ async def list_workflow_versions(request: web.Request) -> web.Response:
     window = Window.clamped(wanted.skip, wanted.take)
     definitions, name = services_of(request).workflows.definitions, request.match_info["name"]
     history = await definitions.history(tenant_of(request), name)
-    part, more = newest_first(history, version_of, window)
+    part, more = newest_first(history, workflow_version_of, window)
     return reply(WorkflowVersionsPage(versions=part, skip=window.skip, take=window.take, more=more))

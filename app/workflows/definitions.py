@@ -1,31 +1,19 @@
-"""Which workflow a name means, and defining workflows over HTTP: checked like those of the settings.
+"""Which workflow a name means, and defining workflows over HTTP: checked like those of the settings."""
 
-Nobody keeps a copy of what was defined over HTTP. Whoever begins a run of such a workflow reads its last
-version, one row, so every host acts on a change from the moment on that it was recorded.
-"""
-
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import asyncpg
-import msgspec
 
+from app.definitions.history import Defined, DefinitionHistory
 from app.definitions.lookup import AgentLookup
-from app.store.event_log import Change, EventLog, VersionConflict
+from app.store.event_log import EventLog
 from app.workflow_catalog import UnusableWorkflow, WorkflowCatalog
 from domain.agent import AgentDefinition
-from domain.agent_versions import Expected
 from domain.errors import Conflict
 from domain.events import Recorded, WorkflowDefinitionEvent
-from domain.ids import Version, workflow_stream
+from domain.versions import Define, Expected, Remove
 from domain.workflow_definition import WorkflowDefinition
-from domain.workflow_versions import (
-    DefineWorkflow,
-    RemoveWorkflow,
-    WorkflowNotFound,
-    WorkflowVersion,
-    decide,
-    version_after,
-)
+from domain.workflow_versions import WORKFLOWS, WorkflowNotFound
 from projections.read.workflows import defined_workflows
 
 
@@ -45,13 +33,6 @@ class Found(NamedTuple):
     version: int = 0
 
 
-class DefinedWorkflow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a workflow is now, and whether it has just come to be."""
-
-    recorded: Recorded[WorkflowDefinitionEvent]
-    is_new: bool = False
-
-
 class WorkflowDefinitions:
     """Those of code and settings stand above all others of their name. All methods raise StoreUnavailable."""
 
@@ -60,7 +41,7 @@ class WorkflowDefinitions:
     ) -> None:
         self._catalog = catalog
         self._agents = agents
-        self._log = log
+        self._history = DefinitionHistory(WORKFLOWS, log)
         self._pool = pool
 
     async def runnable(self, tenant: str, name: str) -> Found:
@@ -75,7 +56,7 @@ class WorkflowDefinitions:
         fixed = self._catalog.find(name)
         if fixed is not None:
             return Found(fixed)
-        now = await self._version(tenant, name)
+        now = await self._history.version(tenant, name)
         if now.definition is None:
             raise WorkflowNotFound(name)
         return Found(now.definition, now.version)
@@ -89,44 +70,25 @@ class WorkflowDefinitions:
 
     async def define(
         self, tenant: str, definition: WorkflowDefinition, expected: Expected, by: str | None
-    ) -> DefinedWorkflow:
-        """Raise WorkflowReadOnly, UnusableWorkflow or WorkflowMoved. The same again is no new version."""
+    ) -> Defined:
+        """Raise WorkflowReadOnly, UnusableWorkflow or VersionMoved. The same again is no new version."""
         name = definition.name
         self._require_ours(name)
         self._catalog.verify(definition, await self._own_agents(tenant, definition))
         if (await self._agents.version(tenant, name)).definition is not None:
             raise UnusableWorkflow(name, [("name", "an agent has this name; give one of them another")])
-        return await self._execute(tenant, name, DefineWorkflow(definition=definition, by=by), expected)
+        command = Define(definition=definition, by=by)
+        return await self._history.execute(tenant, name, command, expected)
 
-    async def remove(self, tenant: str, name: str, expected: Expected, by: str | None) -> DefinedWorkflow:
-        """Raise WorkflowReadOnly, WorkflowNotFound or WorkflowMoved. Its runs go on; no other begins."""
+    async def remove(self, tenant: str, name: str, expected: Expected, by: str | None) -> Defined:
+        """Raise WorkflowReadOnly, WorkflowNotFound or VersionMoved. Its runs go on; no other begins."""
         self._require_ours(name)
-        return await self._execute(tenant, name, RemoveWorkflow(name=name, by=by), expected)
+        return await self._history.execute(tenant, name, Remove(name=name, by=by), expected)
 
     async def history(self, tenant: str, name: str) -> list[Recorded[WorkflowDefinitionEvent]]:
         """Every version, oldest first. Raise WorkflowReadOnly or WorkflowNotFound."""
         self._require_ours(name)
-        recorded = await self._log.read_stream(workflow_stream(tenant, name))
-        if not recorded:
-            raise WorkflowNotFound(name)
-        return cast(list[Recorded[WorkflowDefinitionEvent]], recorded)
-
-    async def _execute(
-        self, tenant: str, name: str, command: DefineWorkflow | RemoveWorkflow, expected: Expected
-    ) -> DefinedWorkflow:
-        stream = workflow_stream(tenant, name)
-        while True:
-            now = await self._version(tenant, name)
-            events = decide(now, command, expected)
-            if not events:
-                return DefinedWorkflow(recorded=(await self.history(tenant, name))[-1])
-            change = Change(stream_id=stream, expected=now.version, tenant=tenant, events=tuple(events))
-            try:
-                [recorded] = await self._log.append(change)
-            except VersionConflict:
-                continue  # somebody else was first: see whether it is still as it was expected to be
-            kept = cast(Recorded[WorkflowDefinitionEvent], recorded)
-            return DefinedWorkflow(recorded=kept, is_new=now.definition is None)
+        return await self._history.all_versions(tenant, name)
 
     async def _own_agents(self, tenant: str, workflow: WorkflowDefinition) -> dict[str, AgentDefinition]:
         """Those of its agents that the tenant has defined over HTTP."""
@@ -137,12 +99,6 @@ class WorkflowDefinitions:
                 if own is not None:
                     found[name] = own
         return found
-
-    async def _version(self, tenant: str, name: str) -> WorkflowVersion:
-        last = await self._log.read_last(workflow_stream(tenant, name))
-        if last is None:
-            return WorkflowVersion()
-        return version_after(cast(WorkflowDefinitionEvent, last.event), Version(last.sequence))
 
     async def _own(self, tenant: str) -> tuple[tuple[WorkflowDefinition, int], ...]:
         return await defined_workflows(self._pool, tenant)

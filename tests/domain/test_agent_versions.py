@@ -2,25 +2,29 @@
 
 import pytest
 
+from domain import versions
 from domain.agent import AgentDefinition
-from domain.agent_versions import (
-    AgentMoved,
-    AgentVersion,
-    Define,
-    Expected,
-    NotDefinedHere,
-    Remove,
-    decide,
-    version_after,
-)
-from domain.events import AgentDefined, AgentRemoved
+from domain.agent_versions import AGENTS, AgentNotFound
+from domain.events import AgentDefined, AgentEvent, AgentRemoved
 from domain.ids import Version, agent_stream
+from domain.versions import Define, Expected, Remove, Versioned, VersionMoved
 
 AGENT = AgentDefinition(name="a", provider="primary", model="small")
 OTHER = AgentDefinition(name="a", provider="primary", model="big")
 DEFINE, REMOVE = Define(definition=AGENT, by="key"), Remove(name="a", by="key")
-NONE, THERE = AgentVersion(), AgentVersion(version=Version(3), definition=AGENT)
-GONE = AgentVersion(version=Version(4))
+NONE: Versioned[AgentDefinition] = Versioned()
+THERE = Versioned(version=Version(3), definition=AGENT)
+GONE: Versioned[AgentDefinition] = Versioned(version=Version(4))
+
+
+def decide(
+    now: Versioned[AgentDefinition], command: Define[AgentDefinition] | Remove, expected: Expected
+) -> list[AgentEvent]:
+    return versions.decide(AGENTS, now, command, expected)
+
+
+def version_after(event: AgentEvent, version: Version) -> Versioned[AgentDefinition]:
+    return versions.version_after(AGENTS, event, version)
 
 
 def test_a_definition_that_is_new_is_a_version_and_the_same_is_none() -> None:
@@ -33,7 +37,7 @@ def test_a_definition_that_is_new_is_a_version_and_the_same_is_none() -> None:
 def test_what_is_there_can_be_removed() -> None:
     assert decide(THERE, REMOVE, Expected(version=3)) == [AgentRemoved(name="a", by="key")]
     for nothing in (NONE, GONE):
-        with pytest.raises(NotDefinedHere):
+        with pytest.raises(AgentNotFound):
             decide(nothing, REMOVE, Expected())
 
 
@@ -47,8 +51,10 @@ def test_what_is_there_can_be_removed() -> None:
         (GONE, Expected(version=3)),
     ],
 )
-def test_who_expected_something_else_changes_nothing(now: AgentVersion, expected: Expected) -> None:
-    with pytest.raises(AgentMoved, match=f"version {now.version} now"):
+def test_who_expected_something_else_changes_nothing(
+    now: Versioned[AgentDefinition], expected: Expected
+) -> None:
+    with pytest.raises(VersionMoved, match=f"version {now.version} now"):
         decide(now, DEFINE, expected)
 
 

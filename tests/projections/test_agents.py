@@ -5,8 +5,8 @@ import asyncpg
 from domain.agent import AgentDefinition
 from domain.events import AgentDefined, AgentRemoved
 from domain.ids import agent_stream
-from projections.agents import Agents
 from projections.base import Fact
+from projections.definitions import Agents
 from projections.read.agents import defined_agents
 from tests.projections.story import in_one_log, stream
 from tests.projections.tables import folded

@@ -10,8 +10,8 @@ from domain.events import WorkflowDefined, WorkflowRemoved
 from domain.ids import workflow_stream
 from domain.workflow_definition import WorkflowDefinition, WorkflowKind, WorkflowStage
 from projections.base import Fact
+from projections.definitions import Workflows
 from projections.read.workflows import defined_workflows
-from projections.workflows import Workflows
 from tests.http.client import Answer, Client
 from tests.projections.story import in_one_log, stream
 from tests.projections.tables import folded
