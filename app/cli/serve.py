@@ -1,7 +1,6 @@
 """`tracon serve`."""
 
 import asyncio
-import gc
 import os
 from pathlib import Path
 
@@ -13,12 +12,10 @@ from app.cli import options
 from app.cli.failures import Refused
 from app.main import HostOptions
 from app.main import serve as run_host
+from app.process import new_event_loop, settle_heap
 from app.registry import load_app
 from app.settings.profiles import Profile
 from app.settings.whole import Settings
-
-_NEW_OBJECTS = 20_000
-"""So many more than are gone before the youngest of them are searched for cycles; they take a few megabytes."""
 
 
 @click.command()
@@ -62,10 +59,10 @@ def run(host: HostOptions, *, ready: str) -> None:
     """Run a host until SIGTERM. `ready` is said before its URL once it is there."""
 
     def tell(url: str) -> None:
-        _settle_the_heap()
+        settle_heap()
         click.echo(f"{ready} {url}")
 
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(run_host(host, ready=tell))
 
 
@@ -82,23 +79,3 @@ def _rehearse(fault: str | None) -> None:
             faults.arm(fault)
     except ValueError as error:
         raise Refused(f"TRACON_FAULT: {error}") from error
-
-
-def _settle_the_heap() -> None:
-    """What is there when a host is ready stays for good: the search for cycles need not look at it again.
-
-    Nor need it look often. Reference counts free what runs leave behind; the few cycles are those of
-    exceptions. With the interpreter's own thresholds a host under load spent a fifth of its time searching.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, 20, 20)
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's, where there is a build of it."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()

@@ -1,6 +1,7 @@
 """Whether a client is on the service's own machine."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -35,6 +36,7 @@ def _host_name(host: str) -> str:
     return host.partition(":")[0]
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(name: str) -> bool:
     """An empty name is that of a Unix socket's client, or of one that does not say whom it calls."""
     if not name or name == "localhost" or name.endswith(".localhost"):

@@ -18,17 +18,20 @@ Sealed = list[tuple[str, bytes]]
 class Append:
     """Changes that are written together or not at all, and the future of whoever waits for the outcome."""
 
-    __slots__ = ("changes", "deadline", "outcome", "proven", "resent", "sealed")
+    __slots__ = ("changes", "deadline", "events", "outcome", "proven", "resent", "sealed", "size")
 
     def __init__(
         self, changes: Sequence[Change], sealed: Sequence[Sealed], deadline: float, proven: bool = False
     ) -> None:
-        if len({change.stream_id for change in changes}) < len(changes):
+        if len(changes) > 1 and len({change.stream_id for change in changes}) < len(changes):
             raise ValueError("one append cannot hold two changes of one stream")
         if not changes or not all(sealed):
             raise ValueError("an append without events changes nothing")
         self.changes = changes
         self.sealed = sealed
+        self.events = sum(map(len, sealed))
+        self.size = sum([len(state) for parts in sealed for _, state in parts])
+        """Bytes of payload."""
         self.deadline = deadline
         """By the loop's clock: how long it may wait once the store is known to be down."""
         self.proven = proven
@@ -36,11 +39,6 @@ class Append:
         self.resent = False
         """Whether it was sent before and the answer was lost: it may be stored."""
         self.outcome: asyncio.Future[list[Recorded[Event]]] = asyncio.get_running_loop().create_future()
-
-    @property
-    def size(self) -> int:
-        """Bytes of payload."""
-        return sum(len(state) for sealed in self.sealed for _, state in sealed)
 
 
 class Placed(NamedTuple):
@@ -74,7 +72,7 @@ class Batch:
             for part, (change, sealed) in enumerate(zip(append.changes, append.sealed, strict=True))
         ]
         self._slots.sort(key=lambda slot: slot.change.stream_id.bytes)
-        self.events = sum(len(slot.sealed) for slot in self._slots)
+        self.events = sum(append.events for append in appends)
 
     def followed(self) -> tuple[list[UUID], list[int]]:
         """The rows that changes of existing streams say they follow, as far as that is not proven."""

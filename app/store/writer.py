@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 import asyncpg
@@ -26,7 +26,7 @@ class GroupCommitWriter:
     only once the store is known to be down and the append's deadline is over; the append may then have been
     stored all the same.
 
-    `on_committed` is told each append's events, in commit order, before the caller is. It must not raise.
+    `on_committed` is told each batch's events, in commit order, before any caller is. It must not raise.
     """
 
     def __init__(
@@ -106,8 +106,7 @@ class GroupCommitWriter:
     async def _settle(self, connection: asyncpg.Connection) -> None:
         began = time.perf_counter()
         try:
-            for append, outcome in await self._committer.commit(connection, self._unanswered):
-                self._tell(append, outcome)
+            self._tell(await self._committer.commit(connection, self._unanswered))
         except StoreUnavailable as error:
             self._metrics.append_seconds.labels("unavailable").observe(time.perf_counter() - began)
             for append in self._unanswered:
@@ -121,13 +120,15 @@ class GroupCommitWriter:
         """Who gave up, or was told that the store is unavailable, must not find it written much later."""
         return [append for append in self._unanswered if not append.outcome.done()]
 
-    def _tell(self, append: Append, outcome: Outcome) -> None:
-        if isinstance(outcome, Exception):
-            _fail(append, outcome)
-            return
-        self._on_committed(outcome)
-        if not append.outcome.done():
-            append.outcome.set_result(outcome)
+    def _tell(self, outcomes: Sequence[tuple[Append, Outcome]]) -> None:
+        committed = [one for _, outcome in outcomes if isinstance(outcome, list) for one in outcome]
+        if committed:
+            self._on_committed(committed)
+        for append, outcome in outcomes:
+            if isinstance(outcome, Exception):
+                _fail(append, outcome)
+            elif not append.outcome.done():
+                append.outcome.set_result(outcome)
 
     def _up_or_down(self) -> None:
         self._metrics.store_up.set(0 if self._link.down else 1)
