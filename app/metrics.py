@@ -1,6 +1,7 @@
 """Every series that a host shows to Prometheus, on its own registry so that two hosts fit in one test."""
 
 from collections.abc import Iterable
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
@@ -22,6 +23,7 @@ _HTTP_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 _CALL_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _APPEND_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)
 _WAIT_SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 300, 1800, 7200)
+_COUNTED: frozenset[type[Event]] = frozenset({RunStarted, *get_args(RunEnd), *get_args(ApprovalEvent)})
 _BATCH_EVENTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
@@ -70,18 +72,15 @@ class Metrics:
     def count_runs(self, committed: Iterable[Recorded[Event]]) -> None:
         """What these facts say of runs' beginnings and ends."""
         for recorded in committed:
-            match recorded.event:
-                case RunStarted(definition=definition):
-                    self.runs_started.labels(definition.name if definition else "workflow").inc()
-                case end if isinstance(end, RunEnd):
-                    self.runs_ended.labels(status_after(end)).inc()
-                case said if isinstance(said, ApprovalEvent):
-                    self._count_approval(said)
-                case _:
-                    pass  # everything else is counted where it happens, if at all
+            if type(recorded.event) in _COUNTED:  # everything else is counted where it happens, if at all
+                self._count(recorded.event)
 
-    def _count_approval(self, said: ApprovalEvent) -> None:
-        match said:
+    def _count(self, fact: Event) -> None:
+        match fact:
+            case RunStarted(definition=definition):
+                self.runs_started.labels(definition.name if definition else "workflow").inc()
+            case end if isinstance(end, RunEnd):
+                self.runs_ended.labels(status_after(end)).inc()
             case ApprovalRequested():
                 self.approvals.labels("requested").inc()
             case ApprovalDecided(decisions=decisions):

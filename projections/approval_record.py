@@ -9,10 +9,10 @@ import msgspec
 from domain import events as e
 from domain.approval import ApprovalState, expiry_of
 from domain.ids import RunId
-from projections.base import Fact
+from projections.base import Fact, Kinds
 from projections.values import storable
 
-APPROVAL_EVENTS: tuple[type[e.Event], ...] = get_args(e.ApprovalEvent)
+APPROVAL_EVENTS: Kinds = frozenset(get_args(e.ApprovalEvent))
 
 
 class CallToApprove(msgspec.Struct, frozen=True, kw_only=True):

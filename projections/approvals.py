@@ -10,7 +10,7 @@ import msgspec
 from domain.approval import ApprovalState
 from domain.events import ApprovalEvent
 from projections.approval_record import APPROVAL_EVENTS, ApprovalRecord, CallToApprove, advance
-from projections.base import Connection, Fact
+from projections.base import Connection, Fact, of_kinds
 from projections.rows import RESET_TIMEOUT_S, columns
 from projections.sql import sql
 
@@ -19,7 +19,7 @@ class Approvals:
     name: ClassVar[str] = "approvals"
 
     async def apply(self, conn: Connection, page: Sequence[Fact]) -> None:
-        facts = [recorded for recorded in page if isinstance(recorded.event, APPROVAL_EVENTS)]
+        facts = of_kinds(page, APPROVAL_EVENTS)
         if not facts:
             return
         records = await _stored(conn, {_run_of(recorded) for recorded in facts})

@@ -1,6 +1,6 @@
 """What a projection is, and what it needs of the log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias, get_args
 
@@ -12,16 +12,17 @@ from domain.events import Event, Recorded, RunEvent, TextDelta
 Connection: TypeAlias = asyncpg.Connection | PoolConnectionProxy
 Fact: TypeAlias = Recorded[Event]
 
-RUN_EVENTS: tuple[type[Event], ...] = get_args(RunEvent)
+Kinds: TypeAlias = frozenset[type[Event]]
+"""Types of events, as a set: a view looks at each event of the log, and most are not for it."""
+
+RUN_EVENTS: Kinds = frozenset(get_args(RunEvent))
+DEEDS_OF_RUNS: Kinds = RUN_EVENTS - {TextDelta}
+"""All but the pieces of text that `ModelReplied` repeats: most of a log is those."""
 
 
-def deeds_of_runs(page: Sequence[Fact]) -> list[Fact]:
-    """The events of runs, but for the pieces of text that `ModelReplied` repeats: most of a log is those."""
-    return [
-        recorded
-        for recorded in page
-        if isinstance(recorded.event, RUN_EVENTS) and not isinstance(recorded.event, TextDelta)
-    ]
+def of_kinds(page: Iterable[Fact], kinds: Kinds) -> list[Fact]:
+    """Those events of the page that are of these types, in their order."""
+    return [recorded for recorded in page if type(recorded.event) in kinds]
 
 
 class BrokenStream(Exception):

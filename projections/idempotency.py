@@ -7,7 +7,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from projections.base import Connection, Fact
+from projections.base import Connection, Fact, of_kinds
 from projections.idempotency_record import KEY_EVENTS, KeyRecord, KeyState, advance
 from projections.rows import RESET_TIMEOUT_S, columns
 from projections.sql import sql
@@ -17,7 +17,7 @@ class Idempotency:
     name: ClassVar[str] = "idempotency"
 
     async def apply(self, conn: Connection, page: Sequence[Fact]) -> None:
-        facts = [recorded for recorded in page if isinstance(recorded.event, KEY_EVENTS)]
+        facts = of_kinds(page, KEY_EVENTS)
         if not facts:
             return
         records = await _stored(conn, {recorded.stream_id for recorded in facts})

@@ -9,10 +9,10 @@ import msgspec
 
 from domain import events as e
 from domain.ids import RunId
-from projections.base import BrokenStream, Fact
+from projections.base import BrokenStream, Fact, Kinds
 from projections.values import storable
 
-KEY_EVENTS: tuple[type[e.Event], ...] = get_args(e.IdempotencyEvent)
+KEY_EVENTS: Kinds = frozenset(get_args(e.IdempotencyEvent))
 
 
 class KeyState(StrEnum):
@@ -54,7 +54,7 @@ def advance(record: KeyRecord | None, recorded: Fact) -> KeyRecord | None:
 
     Raises BrokenStream where the sequence has a gap or a repeat.
     """
-    if not isinstance(recorded.event, KEY_EVENTS):
+    if type(recorded.event) not in KEY_EVENTS:
         return record
     known = record.events if record else 0
     if recorded.sequence != known + 1:

@@ -10,17 +10,12 @@ from domain import events as e
 from domain.ids import RunId
 from domain.queueing import Source
 from domain.run import RunStatus, status_after
-from projections.base import Fact
+from projections.base import Fact, Kinds, of_kinds
 from projections.values import storable
 
 ATTEMPTS_EXHAUSTED = "tracon.job.attempts-exhausted"
 
-JOB_EVENTS: tuple[type[e.Event], ...] = (
-    e.RunCreated,
-    e.RunStarted,
-    *get_args(e.RunEnd),
-    e.JobAttemptsExhausted,
-)
+JOB_EVENTS: Kinds = frozenset({e.RunCreated, e.RunStarted, *get_args(e.RunEnd), e.JobAttemptsExhausted})
 """What moves a job. Everything else is its run's own business."""
 
 
@@ -46,9 +41,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
 def job_of(stream: Iterable[Fact]) -> JobRecord | None:
     """The record of a run's whole stream; None if the run is no job."""
     record = None
-    for recorded in stream:
-        if isinstance(recorded.event, JOB_EVENTS):
-            record = advance(record, recorded)
+    for recorded in of_kinds(stream, JOB_EVENTS):
+        record = advance(record, recorded)
     return record
 
 

@@ -14,7 +14,7 @@ import msgspec
 from domain.events import RunCreated
 from domain.queueing import BatchItem, ScheduleFiring, Source
 from domain.run import RunStatus
-from projections.base import Connection, Fact
+from projections.base import Connection, Fact, of_kinds
 from projections.job_record import JOB_EVENTS, JobRecord, advance
 from projections.rows import RESET_TIMEOUT_S, columns
 from projections.sql import sql
@@ -27,7 +27,7 @@ class Jobs:
     name: ClassVar[str] = "jobs"
 
     async def apply(self, conn: Connection, page: Sequence[Fact]) -> None:
-        facts = [recorded for recorded in page if isinstance(recorded.event, JOB_EVENTS)]
+        facts = of_kinds(page, JOB_EVENTS)
         if not facts:
             return
         positions: dict[UUID, int] = {}

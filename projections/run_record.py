@@ -68,7 +68,7 @@ def advance(record: RunRecord | None, recorded: Fact) -> RunRecord | None:
 
     Raises BrokenStream where the sequence has a gap or a repeat.
     """
-    if not isinstance(recorded.event, RUN_EVENTS):
+    if type(recorded.event) not in RUN_EVENTS:
         return record
     known = record.events if record else 0
     if recorded.sequence != known + 1:

@@ -12,7 +12,7 @@ from domain.events import ContinuationBlock as Block
 from domain.events import RunKind, WaitOver
 from domain.messages import Usage
 from domain.run import RunStatus
-from projections.base import RUN_EVENTS, Connection, Fact
+from projections.base import RUN_EVENTS, Connection, Fact, of_kinds
 from projections.rows import RESET_TIMEOUT_S, columns
 from projections.run_record import RunRecord, advance
 from projections.sql import sql
@@ -23,7 +23,7 @@ class Runs:
     name: ClassVar[str] = "runs"
 
     async def apply(self, conn: Connection, page: Sequence[Fact]) -> None:
-        of_runs = [recorded for recorded in page if isinstance(recorded.event, RUN_EVENTS)]
+        of_runs = of_kinds(page, RUN_EVENTS)
         if not of_runs:
             return
         records = await _stored(conn, {recorded.stream_id for recorded in of_runs})

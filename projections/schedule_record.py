@@ -2,23 +2,16 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import get_args
 
 import msgspec
 
 from domain import events as e
 from domain.ids import RunId
 from domain.queueing import ScheduleDefinition
-from projections.base import Fact
+from projections.base import Fact, Kinds
 
-SCHEDULE_EVENTS = (
-    e.ScheduleDefined,
-    e.SchedulePaused,
-    e.ScheduleResumed,
-    e.ScheduleFired,
-    e.ScheduleSkipped,
-    e.ScheduleTriggered,
-    e.ScheduleRemoved,
-)
+SCHEDULE_EVENTS: Kinds = frozenset(get_args(e.ScheduleEvent))
 
 
 class ScheduleRecord(msgspec.Struct, frozen=True, kw_only=True):

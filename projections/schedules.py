@@ -8,7 +8,7 @@ import asyncpg
 import msgspec
 
 from domain.queueing import ScheduleDefinition
-from projections.base import Connection, Fact
+from projections.base import Connection, Fact, of_kinds
 from projections.rows import RESET_TIMEOUT_S, columns
 from projections.schedule_record import SCHEDULE_EVENTS, ScheduleRecord, advance
 from projections.sql import sql
@@ -18,7 +18,7 @@ class Schedules:
     name: ClassVar[str] = "schedules"
 
     async def apply(self, conn: Connection, page: Sequence[Fact]) -> None:
-        facts = [recorded for recorded in page if isinstance(recorded.event, SCHEDULE_EVENTS)]
+        facts = of_kinds(page, SCHEDULE_EVENTS)
         if not facts:
             return
         records: dict[UUID, ScheduleRecord | None] = {

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from projections.base import Connection, Fact, deeds_of_runs
+from projections.base import DEEDS_OF_RUNS, Connection, Fact, of_kinds
 from projections.rows import RESET_TIMEOUT_S, columns
 from projections.sql import sql
 from projections.tally import CallCounts, LiveRun, Tally
@@ -18,7 +18,7 @@ class Statistics:
     name: ClassVar[str] = "statistics"
 
     async def apply(self, conn: Connection, page: Sequence[Fact]) -> None:
-        deeds = deeds_of_runs(page)
+        deeds = of_kinds(page, DEEDS_OF_RUNS)
         if not deeds:
             return
         tally = Tally(await _live_runs(conn, {recorded.stream_id for recorded in deeds}))

@@ -8,7 +8,7 @@ import asyncpg
 import msgspec
 
 from domain import events as e
-from projections.base import Connection, Fact, deeds_of_runs
+from projections.base import DEEDS_OF_RUNS, Connection, Fact, of_kinds
 from projections.rows import RESET_TIMEOUT_S, columns
 from projections.sql import sql
 from projections.tool_calls import LastStep, ToolCallRecord, ToolCallState, advance
@@ -20,7 +20,7 @@ class Tools:
     name: ClassVar[str] = "tools"
 
     async def apply(self, conn: Connection, page: Sequence[Fact]) -> None:
-        deeds = deeds_of_runs(page)
+        deeds = of_kinds(page, DEEDS_OF_RUNS)
         if not deeds:
             return
         steps = await _last_steps(conn, {recorded.stream_id for recorded in deeds})

@@ -48,7 +48,7 @@ async def _read(settings: Settings, data_dir: Path, run: RunId) -> list[Recorded
     options.require_data(settings.dsn, data_dir)
     async with open_database(settings.dsn, data_dir) as dsn, open_log(dsn, settings.store) as log:
         recorded = await log.read_stream(run_stream(run))
-    if not recorded or not isinstance(recorded[0].event, RUN_EVENTS):
+    if not recorded or type(recorded[0].event) not in RUN_EVENTS:
         raise Failed(f"there is no run {run}")
     return recorded
 

@@ -54,12 +54,19 @@ async def read_body(request: web.Request) -> bytes:
         raise UnsupportedMediaType("Send the body as it is, or with Content-Encoding: gzip.")
     if request.content_length is not None and request.content_length > limit:
         raise BodyTooLarge(f"The body may have {limit} bytes; server.max_body_bytes raises the limit.")
+    if request.content.is_eof():
+        return await _decoded(request)  # it came with its head, as most do: there is nothing to wait for
     timeout_s = services_of(request).server.body_timeout
     try:
         async with asyncio.timeout(timeout_s):
-            return await request.read()
+            return await _decoded(request)
     except TimeoutError:
         raise BodyTimeout(f"The body did not come within {timeout_s:g} s (server.body_timeout).") from None
+
+
+async def _decoded(request: web.Request) -> bytes:
+    try:
+        return await request.read()
     except web.RequestPayloadError:
         raise BadBody("The body is not encoded in the way that its headers say.") from None
 

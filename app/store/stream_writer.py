@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import Protocol
 
 from app.store.change import Change
 from app.store.errors import Fenced, VersionConflict
@@ -56,6 +56,7 @@ class StreamWriter:
         self._events: list[Event] = []
         self._alongside: list[Change] = []
         self._under_way: Outcome | None = None
+        self._answered = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._sent = 0
         self._proven = False
@@ -99,8 +100,7 @@ class StreamWriter:
         end = self.end
         self._send_what_waits()
         while self._version < end and not self._failure:
-            # `wait` leaves the append alone when this flush is cancelled.
-            await asyncio.wait([cast(Outcome, self._under_way)])
+            await self._answered.wait()
         if self._failure:
             raise self._failure
 
@@ -133,10 +133,12 @@ class StreamWriter:
         except Exception as error:  # noqa: BLE001 - told to whoever records or flushes
             self._lose(error)  # these events cannot even be encoded, so nothing may follow them
             return
+        self._answered.clear()
         self._under_way.add_done_callback(self._settled)
 
     def _settled(self, outcome: Outcome) -> None:
         self._under_way = None
+        self._answered.set()
         if outcome.cancelled():
             self._lose(asyncio.CancelledError())
         elif failure := outcome.exception():

@@ -19,6 +19,8 @@ _UNREADABLE = (NotFound, UnknownTopic, UnreadableEvent)
 async def spent_before(log: EventLog, run: Run) -> Spent | RunError:
     """What the run starts from. An error, rather than zero, where nobody can say. Raise StoreUnavailable."""
     wanted, chain = _before(run.created), list[History]()
+    if wanted is None:
+        return Spent()
     try:
         while wanted is not None:
             if len(chain) == LONGEST_CHAIN - 1:

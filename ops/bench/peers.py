@@ -1,11 +1,13 @@
-"""`/v1/chat/completions` beside two proxies that keep nothing: LiteLLM's and Portkey's gateway.
+"""`/v1/chat/completions` beside two proxies that keep nothing, LiteLLM's and Portkey's, and a bare floor.
 
     python -m ops.bench peers
 
 One client calls each of them in turns, over the same instant upstream, one request at a time and 64 at once.
 Each is one process with its defaults; ours keeps every run in Postgres before it answers, they keep nothing.
-Client, upstream, Postgres and the three share the machine. The peers are installed at the first call, from
-their registries, into the folder that TRACON_BENCH_PEERS names (default: `.peers`); it needs Node.js and npm.
+The floor (`ops.bench.bare`) stores two rows for each answer and does nothing else: what no durable service of
+these parts can be faster than. Client, upstream, Postgres and all four share the machine. The peers are
+installed at the first call, from their registries, into the folder that TRACON_BENCH_PEERS names (default:
+`.peers`); it needs Node.js and npm.
 """
 
 import asyncio
@@ -25,7 +27,7 @@ import uvloop
 from aiohttp import ClientError, ClientSession, TCPConnector
 
 from ops.bench.report import ratio, spread, table
-from ops.bench.service import processes
+from ops.bench.service import processes, running
 
 CONCURRENT = 64
 CALLS = 100
@@ -61,6 +63,7 @@ def run(rounds: int = 5) -> None:
             Contender(name="tracon", url=f"{both.url}/tracon/v1"),
             stack.enter_context(_litellm_running(litellm, folder, both.upstream)),
             stack.enter_context(_portkey_running(portkey, folder, both.upstream)),
+            stack.enter_context(_bare_running(folder, both.upstream)),
         ]
         uvloop.run(_measure(contenders, rounds))
     _show(contenders, rounds)
@@ -196,6 +199,13 @@ def _portkey_running(server: Path, folder: Path, upstream: str) -> Iterator[Cont
         ["node", server, f"--port={port}", "--headless"], folder / "portkey.log", NODE_ENV="production"
     ):
         yield Contender(name="Portkey gateway", url=f"http://127.0.0.1:{port}/v1", headers=headers)
+
+
+@contextmanager
+def _bare_running(folder: Path, upstream: str) -> Iterator[Contender]:
+    command = [sys.executable, "-m", "ops.bench.bare", upstream]
+    with running(command, folder / "bare.log") as (_, url):
+        yield Contender(name="two INSERTs, no more", url=f"{url}/v1")
 
 
 @contextmanager

@@ -67,7 +67,7 @@ async def test_a_row_of_jobs_equals_the_fold_of_its_runs_stream(
     for events in streams(facts):
         record = None
         for recorded in events:
-            if isinstance(recorded.event, JOB_EVENTS):
+            if type(recorded.event) in JOB_EVENTS:
                 record = advance(record, recorded)
         expected += [record] if record else []
     async with undone(pool) as conn:
