@@ -11,7 +11,7 @@ import msgspec
 from app.models.http import HttpSession, Post
 from app.models.http_errors import translated
 from app.models.patience import STOPPING, Patience, TimeLimits
-from app.models.port import ModelCallError, StillSilent
+from app.models.port import MaySend, ModelCallError, StillSilent, always
 from app.models.wire_errors import failure_of_status
 from domain.failure import CallFailure, FailureKind
 
@@ -27,19 +27,25 @@ class Exchange:
     """One POST and its answer. Leaving it closes the connection, unless the answer was read to its end."""
 
     def __init__(
-        self, http: HttpSession, post: Post, limits: TimeLimits, first_content_s: float | None
+        self,
+        http: HttpSession,
+        post: Post,
+        limits: TimeLimits,
+        first_content_s: float | None,
+        may_send: MaySend = always,
     ) -> None:
         self.patience = Patience(limits, first_content_s)
         self._http = http
         self._post = post
         self._connect_s = limits.connect_s
+        self._may_send = may_send
         self._response: aiohttp.ClientResponse | None = None
         self._timer: asyncio.Timeout | None = None
         self._aborted = False
         self._broken: CallFailure | None = None
 
     async def __aenter__(self) -> Self:
-        self._response = await self._within(self._http.send(self._post, self._connect_s))
+        self._response = await self._within(self._http.send(self._post, self._connect_s, self._may_send))
         if not 200 <= self._response.status < 300:
             try:
                 raise await self._refusal(self._response)

@@ -8,7 +8,7 @@ from app.models.dialect import Dialect, WireStream
 from app.models.exchange import Exchange
 from app.models.http import HttpSession
 from app.models.patience import STOPPING, TimeLimits
-from app.models.port import ModelCallError, ModelReply, ModelRequest, TextChunk
+from app.models.port import MaySend, ModelCallError, ModelReply, ModelRequest, TextChunk, always
 from app.models.stream_reading import StreamReading
 from domain.failure import CallFailure, FailureKind
 
@@ -26,16 +26,18 @@ class HttpAdapter:
         self._open: set[Exchange] = set()
         self._closed = False
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        exchange = self._begin(request, stream=False)
+    async def complete(self, request: ModelRequest, may_send: MaySend = always) -> ModelReply:
+        exchange = self._begin(request, may_send, stream=False)
         try:
             async with exchange:
                 return await self._read_whole(request, exchange)
         finally:
             self._open.discard(exchange)
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextChunk | ModelReply, None]:
-        exchange = self._begin(request, stream=True)
+    async def stream(
+        self, request: ModelRequest, may_send: MaySend = always
+    ) -> AsyncGenerator[TextChunk | ModelReply, None]:
+        exchange = self._begin(request, may_send, stream=True)
         try:
             async with exchange:
                 if exchange.media_type in _PAGES:
@@ -66,11 +68,11 @@ class HttpAdapter:
         for exchange in tuple(self._open):
             exchange.abort()
 
-    def _begin(self, request: ModelRequest, *, stream: bool) -> Exchange:
+    def _begin(self, request: ModelRequest, may_send: MaySend, *, stream: bool) -> Exchange:
         if self._closed:
             raise ModelCallError(STOPPING)
         post = self._dialect.post(request, stream=stream)
-        exchange = Exchange(self._http, post, self._limits, request.first_content_timeout_s)
+        exchange = Exchange(self._http, post, self._limits, request.first_content_timeout_s, may_send)
         self._open.add(exchange)
         return exchange
 

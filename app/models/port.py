@@ -1,7 +1,7 @@
 """What the rest of the service asks of a model provider, whichever wire it speaks."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol
 
 import msgspec
@@ -54,6 +54,19 @@ class StillSilent(asyncio.CancelledError):
     """The call was cancelled, and until then nothing of an answer had come, not even reasoning."""
 
 
+class NotSent(Exception):
+    """The call was not to be made any more, and nothing of it has left. No failure of anybody's."""
+
+
+MaySend = Callable[[], bool]
+"""Asked at the last moment before a request leaves, when the connection is there. No means NotSent."""
+
+
+def always() -> bool:
+    """Nobody has anything against the call."""
+    return True
+
+
 class ModelAdapter(Protocol):
     """One configured provider. Every failure of a call is a ModelCallError; cancelling closes the connection.
 
@@ -64,11 +77,13 @@ class ModelAdapter(Protocol):
     CONTENT_FILTER. An adapter never retries: that is the chain's business.
     """
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
+    async def complete(self, request: ModelRequest, may_send: MaySend = always) -> ModelReply:
         """Make the call unstreamed."""
         ...
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[TextChunk | ModelReply, None]:
+    def stream(
+        self, request: ModelRequest, may_send: MaySend = always
+    ) -> AsyncGenerator[TextChunk | ModelReply, None]:
         """Make the call streamed: text chunks, then exactly one ModelReply with everything.
 
         Close it when leaving early.

@@ -8,7 +8,7 @@ import math
 from collections.abc import AsyncGenerator, Iterator, Mapping
 
 from app.models.patience import STOPPING, Patience, TimeLimits
-from app.models.port import ModelReply, ModelRequest, StillSilent, TextChunk
+from app.models.port import MaySend, ModelReply, ModelRequest, NotSent, StillSilent, TextChunk, always
 from app.models.replies import reply_of
 from app.models.scripted_plan import NO_SUCH_MODEL, Finish, plan, replies_in_turn, usage_of
 from app.models.scripted_settings import Behaviour, ScriptedModel
@@ -24,14 +24,16 @@ class ScriptedAdapter:
         self._scripts = {name: _calls_of(model) for name, model in models.items()}
         self._closing = asyncio.Event()
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        performance = self._begin(request)
+    async def complete(self, request: ModelRequest, may_send: MaySend = always) -> ModelReply:
+        performance = self._begin(request, may_send)
         for _ in performance.chunks:
             await performance.next_chunk()
         return await performance.end()
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextChunk | ModelReply, None]:
-        performance = self._begin(request)
+    async def stream(
+        self, request: ModelRequest, may_send: MaySend = always
+    ) -> AsyncGenerator[TextChunk | ModelReply, None]:
+        performance = self._begin(request, may_send)
         for chunk in performance.chunks:
             await performance.next_chunk()
             performance.patience.begun = performance.patience.delivered = True
@@ -41,7 +43,9 @@ class ScriptedAdapter:
     async def close(self) -> None:
         self._closing.set()
 
-    def _begin(self, request: ModelRequest) -> "Performance":
+    def _begin(self, request: ModelRequest, may_send: MaySend) -> "Performance":
+        if not may_send():
+            raise NotSent
         patience = Patience(self._limits, request.first_content_timeout_s)
         return Performance(self._next(request), request, patience, self._closing)
 

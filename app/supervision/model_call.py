@@ -5,7 +5,15 @@ from contextlib import aclosing
 
 import msgspec
 
-from app.models.port import ModelAdapter, ModelCallError, ModelReply, ModelRequest, TextChunk
+from app.models.port import (
+    MaySend,
+    ModelAdapter,
+    ModelCallError,
+    ModelReply,
+    ModelRequest,
+    TextChunk,
+    always,
+)
 from domain.failure import CallFailure, FailureKind
 from domain.messages import AssistantMessage
 from domain.seam import Seam
@@ -17,7 +25,7 @@ _NOTHING_NEW = CallFailure(kind=FailureKind.EMPTY, message="the answer only repe
 
 
 async def call_model(
-    adapter: ModelAdapter, request: ModelRequest, before: str, tell: Tell | None
+    adapter: ModelAdapter, request: ModelRequest, before: str, tell: Tell | None, may_send: MaySend = always
 ) -> ModelReply:
     """The reply, with what it adds to the text `before` it. `tell` hears it as it comes; None: nobody does.
 
@@ -34,22 +42,25 @@ async def call_model(
                 told = True
                 tell(text)
 
+    watched = tell is not None
     try:
-        reply = await _listen(adapter, request, lambda text: hear(seam.feed(text)), tell is not None)
+        reply = await _listen(adapter, request, may_send, lambda text: hear(seam.feed(text)), watched)
     except ModelCallError as error:
         raise ModelCallError(msgspec.structs.replace(error.failure, content_delivered=told)) from None
     hear(seam.rest())
     return _with_text(reply, "".join(new))
 
 
-async def _listen(adapter: ModelAdapter, request: ModelRequest, hear: Tell, watched: bool) -> ModelReply:
+async def _listen(
+    adapter: ModelAdapter, request: ModelRequest, may_send: MaySend, hear: Tell, watched: bool
+) -> ModelReply:
     """The reply, streamed also where nobody watches but a silent provider is to be told from a slow one."""
     if not watched and request.first_content_timeout_s is None:
-        reply = await adapter.complete(request)
+        reply = await adapter.complete(request, may_send)
         hear(reply.message.content)
         return reply
     whole: ModelReply | None = None
-    async with aclosing(adapter.stream(request)) as parts:
+    async with aclosing(adapter.stream(request, may_send)) as parts:
         async for part in parts:  # to its end, so that the connection can serve another call
             if isinstance(part, TextChunk):
                 hear(part.text)

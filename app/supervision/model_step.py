@@ -8,13 +8,13 @@ from time import perf_counter
 from app.faults import fault_point
 from app.models.accounts import Account
 from app.models.gate import CallFailed, CallOverdue
-from app.models.port import ModelReply, ModelRequest
+from app.models.port import MaySend, ModelReply, ModelRequest
 from app.models.response_cache import cache_key
 from app.supervision.compaction_step import fixed_tokens
 from app.supervision.live_run import LiveRun
 from app.supervision.model_call import call_model
 from app.supervision.model_request import request_for, tools_of
-from app.supervision.ownership import make_sure
+from app.supervision.ownership import call_as_owner
 from app.supervision.step_text import StepText
 from app.supervision.turn_chain import TurnChain
 from app.supervision.workbench import Workbench
@@ -102,12 +102,17 @@ class ModelStep:
     async def _attempt(self, link: Link, account: Account, request: ModelRequest) -> ModelReply:
         fault_point("model.call.before")
         self.waiting_at = None
-        await make_sure(self._live, self._bench)
+        return await call_as_owner(self._live, self._bench, partial(self._made, link, account, request))
+
+    async def _made(
+        self, link: Link, account: Account, request: ModelRequest, may_send: MaySend
+    ) -> ModelReply:
         self._text.begin_call()
         self._began = began = perf_counter()
         tell = self._text.tell if self._live.streaming else None
         try:
-            return await call_model(self._bench.accounts.adapter(account), request, self._text.so_far, tell)
+            adapter = self._bench.accounts.adapter(account)
+            return await call_model(adapter, request, self._text.so_far, tell, may_send)
         finally:
             self._text.end_call()
             took_s = perf_counter() - began

@@ -2,13 +2,29 @@
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 
+from app.models.port import MaySend, ModelReply, NotSent
 from app.store.errors import Fenced
 from app.store.patience import patiently
 from app.supervision.live_run import LiveRun
 from app.supervision.workbench import Workbench
 from domain.ids import run_stream
+
+
+async def call_as_owner(
+    live: LiveRun, bench: Workbench, call: Callable[[MaySend], Awaitable[ModelReply]]
+) -> ModelReply:
+    """Make a model call that asks once more when its connection is there. Raise what `make_sure` raises.
+
+    Connecting takes time, and a host may be stopped in the middle of it for longer than the orphan threshold.
+    """
+    while True:
+        await make_sure(live, bench)
+        with suppress(NotSent):
+            return await call(partial(bench.presence.sure_of, live.id))
 
 
 async def make_sure(live: LiveRun, bench: Workbench) -> None:

@@ -10,11 +10,11 @@ from typing import TypeVar
 from app.faults import fault_point
 from app.models.accounts import Account
 from app.models.gate import CallFailed, CallOverdue
-from app.models.port import ModelReply, ModelRequest
+from app.models.port import MaySend, ModelReply, ModelRequest
 from app.models.response_cache import cache_key
 from app.supervision.live_run import LiveRun
 from app.supervision.model_call import call_model
-from app.supervision.ownership import make_sure
+from app.supervision.ownership import call_as_owner
 from app.supervision.side_chain import SideChain
 from app.supervision.side_request import SideQuestion, request_for
 from app.supervision.workbench import Workbench
@@ -126,10 +126,14 @@ class SideCalls:
     async def _attempt(self, link: Link, account: Account, request: ModelRequest) -> ModelReply:
         fault_point("model.call.before")
         self.waiting_at = None
-        await make_sure(self._live, self._bench)
+        return await call_as_owner(self._live, self._bench, partial(self._made, link, account, request))
+
+    async def _made(
+        self, link: Link, account: Account, request: ModelRequest, may_send: MaySend
+    ) -> ModelReply:
         self._began = began = perf_counter()
         try:
-            return await call_model(self._bench.accounts.adapter(account), request, "", None)
+            return await call_model(self._bench.accounts.adapter(account), request, "", None, may_send)
         finally:
             took_s = perf_counter() - began
             self._bench.metrics.model_call_seconds.labels(link.provider, link.model).observe(took_s)

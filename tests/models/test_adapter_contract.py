@@ -11,7 +11,7 @@ import pytest
 from app.models.accounts import Account
 from app.models.adapters import build
 from app.models.http import HttpSession
-from app.models.port import ModelAdapter, StillSilent
+from app.models.port import ModelAdapter, NotSent, StillSilent
 from app.models.provider_settings import ModelSettings, ProviderSettings, ProviderType
 from app.models.scripted_settings import Behaviour, ScriptedCall, ScriptedError, ScriptedStatus
 from domain.failure import FailureClass
@@ -182,6 +182,10 @@ async def test_unstreamed_a_call_comes_to_the_same_whoever_makes_it(name: str, s
     assert await completed(subject.facing(name), request) == subject.expects(case.whole or case.outcome)
 
 
+def never() -> bool:
+    return False
+
+
 async def ended(call: Awaitable[object], ready: asyncio.Event) -> type[BaseException]:
     """How the call ends when it is cancelled once it is ready for that."""
 
@@ -220,6 +224,19 @@ async def test_a_call_that_is_cancelled_in_the_middle_of_its_answer_was_not_sile
                 heard.set()
 
     assert await ended(listen(), heard) is asyncio.CancelledError
+
+
+async def test_a_call_that_may_not_leave_any_more_is_not_sent(subject: Subject, upstream: Upstream) -> None:
+    """EVENT-3: it is asked when there is a connection, and another call can have that one then."""
+    for _ in range(2):
+        with pytest.raises(NotSent):
+            await subject.adapter.complete(asking("text"), never)
+        with pytest.raises(NotSent):
+            await anext(subject.adapter.stream(asking("text"), never))
+    assert not upstream.log.of("text")
+    assert await completed(subject.adapter, asking("text")) == CASES["text"].outcome
+    if subject.kind != "scripted":
+        assert upstream.connections == 1
 
 
 async def test_a_closed_adapter_makes_no_call(subject: Subject) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.models.http import HttpSession
 from tests.supervision.walls import Wall, open_wall
 from tests.upstream.server import Upstream
 
@@ -17,6 +18,13 @@ OpenWall = Callable[..., Awaitable[Wall]]
 async def upstream() -> AsyncIterator[Upstream]:
     async with Upstream() as serving:
         yield serving
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[HttpSession]:
+    session = HttpSession()
+    yield session
+    await session.close()
 
 
 @pytest.fixture

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 
 from app.models.kept_blocks import keep
-from app.models.port import ModelAdapter, ModelCallError, ModelReply, ModelRequest, TextChunk
+from app.models.port import (
+    MaySend,
+    ModelAdapter,
+    ModelCallError,
+    ModelReply,
+    ModelRequest,
+    TextChunk,
+    always,
+)
 from app.supervision.model_call import call_model
 from domain.events import FinishReason
 from domain.failure import CallFailure, FailureKind
@@ -27,7 +35,7 @@ class Says:
         self._calls = calls
         self._broken = broken
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
+    async def complete(self, request: ModelRequest, may_send: MaySend = always) -> ModelReply:
         if self._broken:
             raise ModelCallError(msgspec.structs.replace(BROKEN, content_delivered=False))
         text = "".join(self._pieces)
@@ -36,7 +44,9 @@ class Says:
         )
         return ModelReply(message=message, finish=FinishReason.STOP, usage=Usage(output_tokens=9))
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextChunk | ModelReply, None]:
+    async def stream(
+        self, request: ModelRequest, may_send: MaySend = always
+    ) -> AsyncGenerator[TextChunk | ModelReply, None]:
         for piece in self._pieces:
             yield TextChunk(piece)
         if self._broken:
@@ -104,7 +114,9 @@ async def test_a_failure_is_after_content_if_somebody_heard_something(
 
 async def test_a_provider_that_only_streams_without_a_reply_has_a_defect() -> None:
     class Mute(Says):
-        async def stream(self, request: ModelRequest) -> AsyncGenerator[TextChunk | ModelReply, None]:
+        async def stream(
+            self, request: ModelRequest, may_send: MaySend = always
+        ) -> AsyncGenerator[TextChunk | ModelReply, None]:
             yield TextChunk("Hello")
 
     with pytest.raises(ModelCallError) as caught:
@@ -116,7 +128,9 @@ async def test_without_a_limit_and_a_watcher_the_answer_comes_in_one_piece() -> 
     """CLASS-2."""
 
     class Whole(Says):
-        def stream(self, request: ModelRequest) -> AsyncGenerator[TextChunk | ModelReply, None]:
+        def stream(
+            self, request: ModelRequest, may_send: MaySend = always
+        ) -> AsyncGenerator[TextChunk | ModelReply, None]:
             raise AssertionError("this server does not stream")
 
     reply, _ = await called(Whole("Hello."), watched=False, asked=ASKED)
