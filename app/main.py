@@ -117,6 +117,7 @@ async def open_host(options: HostOptions) -> AsyncIterator[Host]:
         url = await stack.enter_async_context(listen(application, listener))
         background.start(ground.log.watch(), "event log")
         background.start(ground.heartbeat.watch(), "heartbeat")
+        core.cancels.on_waiting = services.runs.withdraw
         background.start(core.cancels.receive(services.runs.cancel_here), "cancels")
         background.start(core.duties.run(core.drain.begun), "periodic duties")
         if leasing is not None:

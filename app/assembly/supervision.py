@@ -31,7 +31,7 @@ from app.supervision.supervisor import Supervisor
 from app.supervision.workbench import Workbench
 from app.tools.runner import ToolRunner
 
-_FORGET_CANCELS_S = 60.0
+_SETTLE_CANCELS_S = 60.0
 _COUNT_FLEET_S = 15.0
 
 
@@ -154,5 +154,5 @@ def duties_of(ground: Ground, orphans: Orphans, cancels: Cancels) -> Duties:
         duties.add(scan)
     fleet = Fleet(pool, reconciliation.orphan_threshold, metrics)
     duties.add(Duty(name="fleet", period_s=_COUNT_FLEET_S, perform=fleet.count, leave=fleet.leave))
-    duties.add(Duty(name="cancels", period_s=_FORGET_CANCELS_S, perform=lambda _: cancels.forget()))
+    duties.add(Duty(name="cancels", period_s=_SETTLE_CANCELS_S, perform=lambda _: cancels.settle()))
     return duties

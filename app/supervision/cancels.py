@@ -1,7 +1,7 @@
 """Cancels that were accepted: word of each stands in the database until its run has ended (CANCEL-1, 2)."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import asyncpg
 
@@ -12,8 +12,10 @@ from app.outage import Outage
 from app.settings import CancellationSettings
 from app.store.event_log import EventLog
 from app.supervision.sql import sql
+from domain.codec import UnknownTopic, UnreadableEvent
 from domain.errors import Conflict
 from domain.ids import RunId
+from domain.run import RunStatus
 from projections.values import storable
 
 log = logging.getLogger(__name__)
@@ -65,6 +67,8 @@ class Cancels:
         self._gone_after_s = gone_after_s
         self._metrics = metrics
         self._outage = Outage(log, "cancel requests")
+        self.on_waiting: Callable[[RunId, str], Awaitable[object]] | None = None
+        """Have the run, which came to wait for a person before it heard of its cancel, wait no more."""
 
     async def send(self, run_id: RunId, owner: str, reason: str) -> None:
         """Reach the run's owner. Raise RunNotHere or OwnerGone, or StoreUnavailable.
@@ -101,10 +105,16 @@ class Cancels:
             rows = await self._pool.fetch(sql("cancels_left"), run_ids)
         return {RunId(row["run_id"]): row["reason"] for row in rows}
 
-    async def forget(self) -> None:
-        """Word for runs that have ended needs nobody any more. Raise StoreUnavailable."""
+    async def settle(self) -> None:
+        """Word for runs that have ended needs nobody any more. Raise StoreUnavailable.
+
+        But a run that waits for a person was to end for good: what it waits for must not be granted now.
+        """
         with translated():
-            await self._pool.execute(sql("forget_cancels"))
+            rows = await self._pool.fetch(sql("cancels_of_ended"))
+        settled = [row["run_id"] for row in rows if await self._is_settled(row)]
+        with translated():
+            await self._pool.execute(sql("forget_cancels"), settled)
 
     async def receive(self, deliver: Callable[[RunId, str], bool]) -> None:
         """Hand over what is left for this host, again and again. `deliver` says whether it has the run."""
@@ -121,6 +131,17 @@ class Cancels:
             self._metrics.cancels.labels("owner_gone").inc()
             raise OwnerGone(run_id, owner)
 
+    async def _is_settled(self, row: asyncpg.Record) -> bool:
+        if not RunStatus(row["status"]).awaits:
+            return True
+        if self.on_waiting is None:
+            return False
+        try:
+            await self.on_waiting(RunId(row["run_id"]), row["reason"])
+        except (UnknownTopic, UnreadableEvent):
+            return False  # a build that can read it will come
+        return True
+
     async def _is_alive(self, host: str) -> bool:
         return bool(await self._pool.fetchval(sql("is_host_alive"), host, self._gone_after_s))
 
@@ -130,7 +151,7 @@ class Cancels:
                 rows = await self._pool.fetch(sql("cancel_requests"), self._host)
             here = [deliver(RunId(row["run_id"]), row["reason"]) for row in rows]
             if not all(here):
-                await self.forget()
+                await self.settle()
         except (DatabaseError, asyncpg.PostgresError) as error:
             self._outage.met(error)
         else:

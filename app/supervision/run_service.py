@@ -188,6 +188,12 @@ class RunService:
             await self._cancels.take_back(run_id)
             raise RunAlreadyEnded(run_id, run.status)
 
+    async def withdraw(self, run_id: RunId, reason: str) -> None:
+        """Let a run that waits for a person wait no more, if it still does. Raise StoreUnavailable."""
+        run = await self._runs.load(run_id)
+        if run.status.awaits:
+            await self._withdrawn(run, None, reason)
+
     async def _withdrawn(self, run: Run, by: str | None, reason: str) -> bool:
         """Whether it was still waiting for a person. If not, it has ended like any other run."""
         try:

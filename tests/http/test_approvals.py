@@ -3,6 +3,7 @@
 import asyncio
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from app.keys.key import Scope
@@ -234,3 +235,40 @@ async def test_tool_calls_of_both_runs_are_told(client: Client) -> None:
     await client.views_show("tools")
     [listed] = (await client.get("/tracon/api/tools?tool=refund")).body["tool_calls"]
     assert listed["run_id"] == str(next_id)
+
+
+async def word_left(client: Client, pool: asyncpg.Pool, host: str) -> RunId:
+    """A run that came to wait just after its cancel was accepted, which its owner had not read by then."""
+    run_id = await waits(client)
+    left = "INSERT INTO cancel_requests (run_id, host_id, reason) VALUES ($1, $2, 'changed my mind')"
+    await pool.execute(left, run_id, host)
+    return run_id
+
+
+async def withdrawn(client: Client, pool: asyncpg.Pool, run_id: RunId) -> None:
+    """Nothing can be approved any more, and no word of the cancel is left."""
+    async with asyncio.timeout(10):
+        while await pool.fetchval("SELECT count(*) FROM cancel_requests"):
+            await asyncio.sleep(0.01)
+    events = await client.host.services.log.read_stream(run_stream(run_id))
+    [ended] = only(events, e.RunWaitEnded)
+    assert (ended.cause, ended.reason) == (e.WaitOver.WITHDRAWN, "changed my mind")
+    assert (await decide(client, run_id)).status == 409
+
+
+async def test_a_cancel_that_was_accepted_before_the_run_came_to_wait_withdraws_it(
+    client: Client, pool: asyncpg.Pool, desk: Desk
+) -> None:
+    """CANCEL-1: nobody may approve what somebody has cancelled."""
+    run_id = await word_left(client, pool, client.host.bench.host)
+    await withdrawn(client, pool, run_id)
+    assert desk.ran == {}
+
+
+async def test_the_same_when_its_host_is_gone(client: Client, pool: asyncpg.Pool, desk: Desk) -> None:
+    """CANCEL-1: whichever host settles what is left of cancels."""
+    run_id = await word_left(client, pool, "a-host-that-died")
+    await client.views_show("runs")
+    await client.host.services.runs._cancels.settle()
+    await withdrawn(client, pool, run_id)
+    assert desk.ran == {}

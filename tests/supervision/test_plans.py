@@ -39,7 +39,7 @@ async def grown(pool: asyncpg.Pool) -> asyncpg.Pool:
         ("unvouched", (300.0, *_BEGINNING, 100), "runs_running"),
         ("unvouched_waiting", (300.0, *_BEGINNING, 100), "runs_waiting"),
         ("fleet", (300.0,), "runs_running"),
-        ("forget_cancels", (), "runs_one_row"),
+        ("cancels_of_ended", (), "runs_one_row"),
     ],
 )
 async def test_no_duty_reads_the_runs_that_have_ended(
