@@ -9,9 +9,8 @@ import msgspec
 
 from projections.base import Bell, Fact, LogReader, Page
 
-_KEPT_PAGES = 16
-"""A page is bounded in bytes by who reads it, so this bounds what is kept. A view that is further behind asks
-for itself."""
+_KEPT_EVENTS = 1000
+"""Views that keep up are within a page of one another. One that is further behind asks for itself."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +35,8 @@ class SharedTail:
 
     def __init__(self, log: LogReader) -> None:
         self._log = log
-        self._parts: deque[_Part] = deque(maxlen=_KEPT_PAGES)
+        self._parts: deque[_Part] = deque()
+        self._kept = 0
 
     async def read_page(self, after: int, limit: int) -> Page:
         """From memory where anything is known of what follows `after`, else from the log."""
@@ -64,7 +64,10 @@ class SharedTail:
         known_to = self._parts[-1].end if self._parts else after
         if after > known_to:
             self._parts.clear()  # a view that is further ahead: the others will follow it there
-            known_to = after
+            self._kept, known_to = 0, after
         new = tuple(one for one in events if one.position > known_to)
         if new:
             self._parts.append(_Part(start=known_to, end=new[-1].position, events=new))
+            self._kept += len(new)
+        while len(self._parts) > 1 and self._kept > _KEPT_EVENTS:
+            self._kept -= len(self._parts.popleft().events)

@@ -56,7 +56,8 @@ class StreamWriter:
         self._events: list[Event] = []
         self._alongside: list[Change] = []
         self._under_way: Outcome | None = None
-        self._answered = asyncio.Event()
+        self._answer: asyncio.Event | None = None
+        """Of what is under way, where somebody waits for it: most pens are idle most of the time."""
         self._timer: asyncio.TimerHandle | None = None
         self._sent = 0
         self._proven = False
@@ -100,7 +101,9 @@ class StreamWriter:
         end = self.end
         self._send_what_waits()
         while self._version < end and not self._failure:
-            await self._answered.wait()
+            if self._answer is None:
+                self._answer = asyncio.Event()
+            await self._answer.wait()
         if self._failure:
             raise self._failure
 
@@ -133,12 +136,13 @@ class StreamWriter:
         except Exception as error:  # noqa: BLE001 - told to whoever records or flushes
             self._lose(error)  # these events cannot even be encoded, so nothing may follow them
             return
-        self._answered.clear()
         self._under_way.add_done_callback(self._settled)
 
     def _settled(self, outcome: Outcome) -> None:
         self._under_way = None
-        self._answered.set()
+        if self._answer is not None:
+            self._answer.set()
+            self._answer = None
         if outcome.cancelled():
             self._lose(asyncio.CancelledError())
         elif failure := outcome.exception():

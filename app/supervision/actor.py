@@ -1,7 +1,6 @@
 """An actor: one task, one mailbox. A message interrupts whatever the actor is waiting for."""
 
 import asyncio
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
@@ -22,7 +21,7 @@ class Actor(Generic[M]):
     """
 
     def __init__(self) -> None:
-        self.mail: deque[M] = deque()
+        self.mail: list[M] = []
         self._task: asyncio.Task[object] | None = None
         self._interrupting = False
 

@@ -53,7 +53,8 @@ class Tree:
         self.budget = b.Budget(limits=limits)
         self._metrics = metrics
         self._began_at: float | None = None
-        self._moved = asyncio.Event()
+        self._moved: asyncio.Event | None = None
+        """Set by the next step that is settled, where somebody waits for it."""
 
     def begin(self, spent: b.Spent) -> None:
         """The clock of the tree runs from here. `spent`: what the runs before its root have used."""
@@ -94,11 +95,14 @@ class Tree:
 
     def settle(self, run_id: RunId) -> None:
         self.budget = b.settle(self.budget, run_id)
-        self._moved.set()
-        self._moved = asyncio.Event()
+        if self._moved is not None:
+            self._moved.set()
+            self._moved = None
 
     async def moved(self) -> None:
         """Return when a step has been settled."""
+        if self._moved is None:
+            self._moved = asyncio.Event()
         with self._metrics.budget_waiting.track_inprogress():
             await self._moved.wait()
 
