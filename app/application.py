@@ -19,7 +19,7 @@ from app.settings.errors import Problem, SettingsError
 from app.tools.tool import Tool
 from domain.agent import AgentDefinition
 from domain.errors import TraconError
-from domain.workflow_definition import WorkflowDefinition
+from domain.workflow.definition import WorkflowDefinition
 
 T = TypeVar("T")
 _NOT_THEIRS = {Path(__file__), Path(importlib.__file__)}

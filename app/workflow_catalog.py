@@ -13,7 +13,7 @@ from app.settings.whole import Settings
 from domain.agent import AgentDefinition
 from domain.errors import Rejected
 from domain.parameters import BadParameter, instantiate
-from domain.workflow_definition import Flaw, WorkflowDefinition, WorkflowNode, flaws_in, placed_nodes
+from domain.workflow.definition import Flaw, WorkflowDefinition, WorkflowNode, flaws_in, placed_nodes
 
 _SETTINGS = "settings"
 _SECTION = "workflow_definitions"

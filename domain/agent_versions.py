@@ -1,8 +1,8 @@
 """Agents that are defined over HTTP, as a kind of what has versions."""
 
 from domain.agent import AgentDefinition
-from domain.agent_events import AgentDefined, AgentEvent, AgentRemoved
 from domain.errors import NotFound
+from domain.events.agent import AgentDefined, AgentEvent, AgentRemoved
 from domain.ids import agent_stream
 from domain.versions import Kind
 

@@ -7,10 +7,10 @@ from typing import assert_never
 
 import msgspec
 
-from domain import approval_events as a
 from domain import events as e
 from domain.commands import AwaitApproval, CreateRun
 from domain.errors import Conflict, NotFound, Rejected
+from domain.events import approval as a
 from domain.ids import RunId, Version
 from domain.queueing import QueueSpec
 from domain.run import Run

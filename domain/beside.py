@@ -4,7 +4,7 @@ from typing import assert_never
 
 import msgspec
 
-from domain import side_events as s
+from domain.events import side as s
 from domain.messages import Usage
 
 

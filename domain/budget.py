@@ -13,11 +13,11 @@ from typing import NamedTuple
 import msgspec
 
 from domain import events as e
+from domain.events.side import SideCallReplied
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId
 from domain.messages import Usage
 from domain.pricing import Price, cost_of
-from domain.side_events import SideCallReplied
 
 BUDGET_EXCEEDED = "run_budget_exceeded"
 _EXACT = Context(prec=500)

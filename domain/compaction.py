@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from domain.agent import Compaction
+from domain.events.side import SessionSummarised, Summary
 from domain.ids import RunId
 from domain.ledger import canonical_arguments
 from domain.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from domain.run import Run
 from domain.session import Session
-from domain.side_events import SessionSummarised, Summary
 from domain.written import tokens_in, tokens_of, written
 
 MAX_FAILURES = 3

@@ -2,42 +2,31 @@
 
 from typing import assert_never
 
-from domain import decide_afterwards as afterwards
-from domain import decide_chain as chain
-from domain import decide_side as side
-from domain import decide_tools as tools
-from domain import decide_waiting as waiting
-from domain import decide_workflow as workflow
 from domain import events as e
 from domain.agent import Link
+from domain.chain import decide as chain
 from domain.commands import (
     AfterwardsCommand,
     AwaitApproval,
     AwaitInput,
-    BeginModelCall,
     CancelQueuedRun,
     CancelRun,
+    ChainCommand,
     CloseAbandoned,
     CompleteRun,
     CreateRun,
     ExhaustAttempts,
-    ExhaustChain,
     FailRun,
+    ModelCommand,
     Nudge,
-    RecordModelFailure,
-    RecordQueueing,
-    RecordReply,
-    RecordText,
     RequestCancel,
-    RetryModelCall,
     RunCommand,
     SideCommand,
-    SkipLink,
     StartRun,
-    UseFallback,
     WorkflowCommand,
 )
 from domain.criterion import is_unjudged
+from domain.decisions import afterwards, model, side, tools, waiting
 from domain.failure import ErrorClass
 from domain.messages import flaw_in, unanswered
 from domain.refusals import InvalidInput as InvalidInput
@@ -45,7 +34,8 @@ from domain.refusals import OutOfTurn as OutOfTurn
 from domain.refusals import RunAlreadyBegun as RunAlreadyBegun
 from domain.refusals import RunAlreadyEnded as RunAlreadyEnded
 from domain.refusals import require
-from domain.run import ModelCall, Run, RunStatus
+from domain.run import Run, RunStatus
+from domain.workflow import decide as workflow
 
 
 def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - one flat dispatch
@@ -62,6 +52,10 @@ def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - o
         return [*side.decide(run, command)]
     if isinstance(command, WorkflowCommand):
         return [*workflow.decide(run, command)]
+    if isinstance(command, ModelCommand):
+        return model.decide(run, command)
+    if isinstance(command, ChainCommand):
+        return chain.decide(run, command)
     match command:
         case StartRun():
             return _start(run, command)
@@ -81,36 +75,8 @@ def decide(run: Run, command: RunCommand) -> list[e.RunEvent]:  # noqa: C901 - o
             return _close_abandoned(run, command)
         case CancelQueuedRun() | ExhaustAttempts():
             return _of_queue(run, command)
-        case BeginModelCall() | RecordQueueing() | RecordText() | RecordReply() | RecordModelFailure():
-            return _of_model(run, command)
-        case RetryModelCall():
-            return chain.retry(run, command)
-        case SkipLink():
-            return chain.skip(run, command)
-        case UseFallback():
-            return chain.use_fallback(run, command)
-        case ExhaustChain():
-            return chain.exhaust(run, command)
         case _:
             return tools.decide(run, command)
-
-
-def _of_model(
-    run: Run, command: BeginModelCall | RecordQueueing | RecordText | RecordReply | RecordModelFailure
-) -> list[e.RunEvent]:
-    match command:
-        case BeginModelCall():
-            return _begin_model_call(run, command)
-        case RecordQueueing():
-            return _record_queueing(run, command)
-        case RecordText():
-            return _record_text(run, command)
-        case RecordReply():
-            return _record_reply(run, command)
-        case RecordModelFailure():
-            return _record_model_failure(run, command)
-        case _:
-            assert_never(command)
 
 
 def _cancelled(run: Run, command: CancelRun) -> e.RunCancelled:
@@ -210,70 +176,6 @@ def _start(run: Run, command: StartRun) -> list[e.RunEvent]:
     ]
 
 
-def _begin_model_call(run: Run, command: BeginModelCall) -> list[e.RunEvent]:
-    require(run.status is RunStatus.RUNNING, run, "it is not running")
-    require(run.calling is None and run.beside.calling is None, run, "a model call is in flight")
-    require(not run.open_calls, run, "tool calls are without a result")
-    require(run.standing.exhausted is None, run, "no link is left")
-    again = bool(run.failed)
-    require(command.step == (run.step if again else run.step + 1), run, f"step {command.step} is not next")
-    return [
-        e.ModelCallStarted(
-            step=command.step, attempt=len(run.failed) + 1, provider=command.provider, model=command.model
-        )
-    ]
-
-
-def _record_queueing(run: Run, command: RecordQueueing) -> list[e.RunEvent]:
-    call = _call_in_flight(run, command.step)
-    if call.queued:
-        return []
-    return [e.ModelCallQueued(step=call.step, attempt=call.attempt, provider=call.provider, model=call.model)]
-
-
-def _record_text(run: Run, command: RecordText) -> list[e.RunEvent]:
-    call = _call_in_flight(run, command.step)
-    return [e.TextDelta(step=call.step, text=command.text)] if command.text else []
-
-
-def _record_reply(run: Run, command: RecordReply) -> list[e.RunEvent]:
-    if _has_reply(run, command.step):
-        return []  # told twice; the first reply already counted
-    call = _call_in_flight(run, command.step)
-    message = command.message
-    require(bool(message.content or message.tool_calls), run, "an empty reply is a failed call")
-    ids = [call.id for call in message.tool_calls]
-    require(len(set(ids)) == len(ids), run, "two tool calls of the reply have one id")
-    return [
-        e.ModelReplied(
-            step=call.step,
-            provider=call.provider,
-            model=call.model,
-            message=message,
-            finish=command.finish,
-            usage=command.usage,
-            cost=command.cost,
-            currency=command.currency,
-            cached=command.cached,
-        )
-    ]
-
-
-def _record_model_failure(run: Run, command: RecordModelFailure) -> list[e.RunEvent]:
-    call = _call_in_flight(run, command.step)
-    return [
-        e.ModelCallFailed(
-            step=call.step,
-            attempt=call.attempt,
-            provider=call.provider,
-            model=call.model,
-            failure_class=command.failure_class,
-            failure=command.failure,
-            text=command.text,
-        )
-    ]
-
-
 def _nudge(run: Run, command: Nudge) -> list[e.RunEvent]:
     require(run.status is RunStatus.RUNNING and run.calling is None, run, "it is not between calls")
     require(run.beside.calling is None, run, "a side call is in flight")
@@ -294,14 +196,3 @@ def _complete(run: Run) -> list[e.RunEvent]:
             fallbacks_taken=chain.fallbacks_taken(run),
         )
     ]
-
-
-def _has_reply(run: Run, step: int) -> bool:
-    unanswered = run.step if run.calling or run.failed else run.step + 1
-    return 1 <= step < unanswered
-
-
-def _call_in_flight(run: Run, step: int) -> ModelCall:
-    if run.calling is None or run.calling.step != step:
-        raise OutOfTurn(f"run {run.id} has no model call of step {step} in flight")
-    return run.calling

@@ -8,6 +8,9 @@ import msgspec
 
 from domain import events as e
 from domain.beside import evolve as evolve_beside
+from domain.chain.standing import evolve as evolve_standing
+from domain.events.side import AnswerSentBack, SideCallReplied
+from domain.events.workflow import WorkflowOpened
 from domain.failure import RunError
 from domain.ids import RunId, Version
 from domain.messages import (
@@ -20,11 +23,8 @@ from domain.messages import (
     with_result,
 )
 from domain.run import ModelCall, OpenCall, Run, RunStatus
-from domain.side_events import AnswerSentBack, SideCallReplied
-from domain.standing import evolve as evolve_standing
-from domain.workflow import WorkflowRun, opened
-from domain.workflow import evolve as evolve_workflow
-from domain.workflow_events import WorkflowOpened
+from domain.workflow.state import WorkflowRun, opened
+from domain.workflow.state import evolve as evolve_workflow
 
 
 def evolve(run: Run, event: e.RunEvent) -> Run:  # noqa: C901 - one flat dispatch

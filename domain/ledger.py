@@ -9,8 +9,8 @@ import msgspec
 
 from domain import events as e
 from domain import strict_json
+from domain.events.side import ContextCompacted, Summary
 from domain.ids import RunId
-from domain.side_events import ContextCompacted, Summary
 
 EqualCalls = tuple[str, str]
 """A tool and its arguments in canonical form: the name of all calls that are the same call."""

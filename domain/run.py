@@ -8,11 +8,11 @@ import msgspec
 from domain import events as e
 from domain.agent import AgentDefinition
 from domain.beside import Beside
+from domain.chain.standing import ChainStanding
 from domain.failure import FailureClass, RunError
 from domain.ids import RunId, Version
 from domain.messages import AssistantMessage, Message, ToolCall, Usage
-from domain.standing import ChainStanding
-from domain.workflow import WorkflowRun
+from domain.workflow.state import WorkflowRun
 
 
 class RunStatus(StrEnum):

@@ -7,10 +7,10 @@ from typing import assert_never
 import msgspec
 
 from domain import events as e
+from domain.events.side import Summary
 from domain.ids import RunId, Version
 from domain.messages import Message, ToolMessage, with_result
 from domain.run import Run
-from domain.side_events import Summary
 
 _LONGEST_S = 366 * 86400.0
 

@@ -8,10 +8,10 @@ from typing import Any, assert_never
 import msgspec
 
 from domain import events as e
+from domain.events.side import SideCallReplied
 from domain.ids import RunId
 from domain.messages import Usage
 from domain.run import RunStatus, status_after
-from domain.side_events import SideCallReplied
 from projections.base import RUN_EVENTS, BrokenStream, Fact
 from projections.values import added, plain, storable
 

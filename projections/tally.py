@@ -9,9 +9,9 @@ from uuid import UUID
 import msgspec
 
 from domain import events as e
+from domain.events.side import SideCallFailed, SideCallReplied
 from domain.failure import FailureKind
 from domain.messages import Usage
-from domain.side_events import SideCallFailed, SideCallReplied
 from projections.base import BrokenStream, Fact
 from projections.values import added, storable
 

@@ -7,7 +7,7 @@ import msgspec
 
 from domain.agent import AgentDefinition
 from domain.events import AgentDefined, AgentRemoved, WorkflowDefined, WorkflowRemoved
-from domain.workflow_definition import WorkflowDefinition
+from domain.workflow.definition import WorkflowDefinition
 from projections.base import Fact
 
 D = TypeVar("D", AgentDefinition, WorkflowDefinition)

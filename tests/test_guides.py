@@ -14,7 +14,7 @@ from app.settings.load import load_settings
 from domain import events as e
 from domain.agent import Compaction, Link, Loop
 from domain.breaker import counts
-from domain.chain import ChainLink, ChainState, Retry, Stop, Verdict, after
+from domain.chain.policy import ChainLink, ChainState, Retry, Stop, Verdict, after
 from domain.failure import CallFailure, FailureClass, FailureKind
 
 GUIDES = Path(__file__).parent.parent / "ops" / "guides"

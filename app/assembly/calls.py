@@ -15,7 +15,7 @@ from app.models.provider_settings import ProviderSettings
 from app.models.response_cache import ResponseCache
 from app.settings.whole import Settings
 from domain.agent import Link
-from domain.chain import ChainLink
+from domain.chain.policy import ChainLink
 from domain.pricing import Price
 
 

@@ -6,10 +6,10 @@ from app.registry import Catalog
 from app.store.event_log import EventLog
 from app.workflow_catalog import WorkflowCatalog
 from domain.agent import AgentDefinition
-from domain.agent_events import AgentEvent
 from domain.agent_versions import AGENTS
 from domain.errors import Conflict, Rejected
 from domain.events import Recorded, WorkflowDefined
+from domain.events.agent import AgentEvent
 from domain.ids import workflow_stream
 from domain.versions import Define, Expected, Remove
 

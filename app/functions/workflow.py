@@ -8,7 +8,7 @@ import msgspec
 from app.agents import Agent
 from app.functions.function import WorkflowFunction
 from domain.errors import Rejected
-from domain.workflow_definition import WorkflowDefinition
+from domain.workflow.definition import WorkflowDefinition
 
 
 class InvalidWorkflow(Rejected):

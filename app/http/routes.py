@@ -86,7 +86,7 @@ from app.http.workflows import (
 from app.jobs.batches import Batch
 from app.keys.key import ApiKey, Scope
 from domain.agent import AgentDefinition
-from domain.workflow_graph import WorkflowGraph
+from domain.workflow.graph import WorkflowGraph
 from projections.approval_record import ApprovalRecord
 from projections.comparison import Comparison
 from projections.read.approvals import ApprovalPage

@@ -11,7 +11,7 @@ from app.http.definitions import body_for, name_in, newest_first, reply_with
 from app.http.preconditions import expected_by
 from app.http.replies import reply
 from app.http.services import key_of, services_of, tenant_of
-from domain.workflow_definition import WorkflowDefinition
+from domain.workflow.definition import WorkflowDefinition
 from projections.read.window import Window
 from projections.version_record import WorkflowVersionRecord, workflow_version_of
 

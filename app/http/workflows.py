@@ -26,9 +26,9 @@ from app.workflows.definitions import Found
 from app.workflows.service import GoOn
 from domain.events import Event, InputRequest, Recorded
 from domain.ids import RunId
-from domain.workflow import Checkpoint
-from domain.workflow_definition import WorkflowDefinition
-from domain.workflow_graph import graph_of, mermaid_of
+from domain.workflow.definition import WorkflowDefinition
+from domain.workflow.graph import graph_of, mermaid_of
+from domain.workflow.state import Checkpoint
 
 Submission = Callable[[bool], Awaitable[StartRequest]]
 """Makes the submission; True: it is to be watched. Raises what is wrong with the request."""

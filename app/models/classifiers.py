@@ -8,7 +8,7 @@ from typing import Literal, overload
 import msgspec
 
 from app.models.context_overflow import is_context_overflow
-from domain.chain import Verdict
+from domain.chain.policy import Verdict
 from domain.errors import Rejected
 from domain.failure import CallFailure, FailureClass, FailureKind, classify
 

@@ -12,7 +12,7 @@ from app.models.places import Places
 from app.models.port import ModelCallError, ModelReply, StillSilent
 from app.models.response_cache import ResponseCache
 from domain.breaker import Admitted
-from domain.chain import Verdict
+from domain.chain.policy import Verdict
 from domain.failure import CallFailure
 
 Call = Callable[[], Awaitable[ModelReply]]

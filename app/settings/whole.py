@@ -36,7 +36,7 @@ from app.settings.sections import (
     WorkflowSettings,
 )
 from domain.agent import AgentDefinition
-from domain.workflow_definition import WorkflowDefinition
+from domain.workflow.definition import WorkflowDefinition
 
 
 class Settings(Section, frozen=True, kw_only=True):

@@ -5,13 +5,13 @@ from typing import cast
 from app.store.event_log import EventLog
 from app.supervision.runs import Runs
 from domain.budget import Spent
-from domain.chain_spent import LONGEST_CHAIN, History, children_of, spent_by
 from domain.codec import UnknownTopic, UnreadableEvent
 from domain.errors import NotFound
 from domain.events import Recorded, RunCreated, RunEvent
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId, run_stream
 from domain.run import Run
+from domain.spent import LONGEST_CHAIN, History, children_of, spent_by
 
 _UNREADABLE = (NotFound, UnknownTopic, UnreadableEvent)
 

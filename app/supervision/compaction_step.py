@@ -13,11 +13,11 @@ from app.supervision.side_request import SideQuestion
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
 from domain.budget import Charge
+from domain.commands.side import CompactContext, GiveUpCompaction
 from domain.compaction import INSTRUCTIONS, SHARE_OF_TIME, Summarise, UseSummary, due
+from domain.events.side import SidePurpose, Summary
 from domain.failure import CallFailure, ErrorClass, FailureKind, RunError
 from domain.run import Run
-from domain.side_commands import CompactContext, GiveUpCompaction
-from domain.side_events import SidePurpose, Summary
 from domain.tool import ToolSpec
 from domain.written import tokens_in
 

@@ -6,10 +6,10 @@ from app.supervision.side_request import SideQuestion
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
 from domain.budget import Charge
+from domain.commands.side import JudgeAnswer, SendBack
 from domain.criterion import INSTRUCTIONS, SCHEMA, judgement_in, question, sent_back, unavailable
+from domain.events.side import SidePurpose
 from domain.failure import RunError
-from domain.side_commands import JudgeAnswer, SendBack
-from domain.side_events import SidePurpose
 
 
 class JudgeStep:

@@ -4,7 +4,7 @@ from app.models.port import ModelRequest, ToolSpec
 from app.supervision.live_run import LiveRun
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition
-from domain.chain import ChainState, is_last
+from domain.chain.policy import ChainState, is_last
 from domain.messages import AssistantMessage, Message, UserMessage
 
 GO_ON = (

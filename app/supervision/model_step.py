@@ -21,7 +21,7 @@ from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition, Link
 from domain.breaker import ProviderUnavailable
 from domain.budget import Charge, estimate_of
-from domain.chain import Retry, Verdict
+from domain.chain.policy import Retry, Verdict
 from domain.commands import BeginModelCall, RecordModelFailure, RecordQueueing, RecordReply
 from domain.compaction import context_tokens
 from domain.failure import CallFailure, FailureClass, FailureKind, RunError, silence_until_deadline

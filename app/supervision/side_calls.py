@@ -21,17 +21,17 @@ from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition, Binding, Link
 from domain.breaker import ProviderUnavailable
 from domain.budget import Charge, estimate_of
-from domain.chain import Verdict
-from domain.failure import CallFailure, FailureClass, FailureKind, RunError, silence_until_deadline
-from domain.messages import Usage
-from domain.pricing import cost_of
-from domain.side_commands import (
+from domain.chain.policy import Verdict
+from domain.commands.side import (
     BeginSideCall,
     RecordSideFailure,
     RecordSideQueueing,
     RecordSideReply,
 )
-from domain.side_events import SidePurpose
+from domain.events.side import SidePurpose
+from domain.failure import CallFailure, FailureClass, FailureKind, RunError, silence_until_deadline
+from domain.messages import Usage
+from domain.pricing import cost_of
 from domain.written import tokens_in
 
 T = TypeVar("T")

@@ -7,10 +7,10 @@ import random
 from app.supervision.live_run import LiveRun
 from app.supervision.workbench import Workbench
 from domain.agent import Binding, Link
-from domain.chain import ChainState, NextLink, Retry, Stop, Verdict, after, answered
+from domain.chain.policy import ChainState, NextLink, Retry, Stop, Verdict, after, answered
+from domain.commands.side import UseSideFallback
+from domain.events.side import SidePurpose
 from domain.failure import CallFailure, RunError
-from domain.side_commands import UseSideFallback
-from domain.side_events import SidePurpose
 
 log = logging.getLogger(__name__)
 

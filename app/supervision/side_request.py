@@ -7,7 +7,7 @@ import msgspec
 from app.models.port import ModelRequest
 from app.settings import ChainSettings
 from domain.agent import ModelOptions
-from domain.chain import ChainState, is_last
+from domain.chain.policy import ChainState, is_last
 from domain.messages import UserMessage
 
 

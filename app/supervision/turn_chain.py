@@ -6,8 +6,8 @@ from app.metrics import Metrics
 from app.supervision.live_run import LiveRun
 from app.supervision.workbench import Workbench
 from domain.agent import AgentDefinition, Link, StreamRecovery
-from domain.chain import ChainState, NextLink, Retry, Stop, Verdict, after, answered, begin
-from domain.chain_record import commands_for
+from domain.chain.policy import ChainState, NextLink, Retry, Stop, Verdict, after, answered, begin
+from domain.chain.record import commands_for
 from domain.commands import FailRun
 from domain.failure import CallFailure, RunError
 

@@ -21,7 +21,7 @@ from app.supervision.spending import Trees
 from app.tools.registry import ToolRegistry
 from app.tools.runner import ToolRunner
 from domain.agent import Link
-from domain.chain import ChainLink
+from domain.chain.policy import ChainLink
 from domain.pricing import Price
 
 

@@ -14,11 +14,11 @@ from app.workflows.bench import WorkflowBench
 from app.workflows.nodes import Nodes
 from app.workflows.standing import COMPANY_S, standing_of
 from domain.commands import AwaitInput, CancelRun, CompleteRun, FailRun, StartRun
+from domain.commands.workflow import BeginSuperStep, FinishSuperStep
 from domain.failure import ErrorClass, RunError
 from domain.ids import run_stream
 from domain.run import RunStatus
-from domain.workflow_commands import BeginSuperStep, FinishSuperStep
-from domain.workflow_plan import (
+from domain.workflow.plan import (
     BeginStep,
     CompleteWorkflow,
     FinishStep,

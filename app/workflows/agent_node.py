@@ -10,12 +10,12 @@ from app.supervision.live_run import LiveRun
 from app.workflows.bench import WorkflowBench
 from app.workflows.outcomes import failed
 from app.workflows.standing import standing_of
+from domain.commands.workflow import RecordNodeOutput
 from domain.failure import ErrorClass, RunError
 from domain.messages import Message, SystemMessage, UserMessage
 from domain.parameters import BadParameter
-from domain.workflow_commands import RecordNodeOutput
-from domain.workflow_definition import WorkflowNode
-from domain.workflow_texts import rules_for
+from domain.workflow.definition import WorkflowNode
+from domain.workflow.texts import rules_for
 
 
 class AgentNodes:

@@ -1,11 +1,11 @@
 """The runs of a workflow that go on from one another, as the log has them."""
 
 from app.supervision.runs import Runs
-from domain.chain_spent import LONGEST_CHAIN
 from domain.continuation import PastRun
 from domain.errors import Conflict
 from domain.events import RunCreated
 from domain.ids import RunId
+from domain.spent import LONGEST_CHAIN
 
 
 class ChainTooLong(Conflict):

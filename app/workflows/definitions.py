@@ -12,8 +12,8 @@ from domain.agent import AgentDefinition
 from domain.errors import Conflict
 from domain.events import Recorded, WorkflowDefinitionEvent
 from domain.versions import Define, Expected, Remove
-from domain.workflow_definition import WorkflowDefinition
-from domain.workflow_versions import WORKFLOWS, WorkflowNotFound
+from domain.workflow.definition import WorkflowDefinition
+from domain.workflow.versions import WORKFLOWS, WorkflowNotFound
 from projections.read.workflows import defined_workflows
 
 

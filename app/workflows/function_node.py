@@ -19,9 +19,9 @@ from app.tools.outcome import storable
 from app.workflows.bench import WorkflowBench
 from app.workflows.outcomes import failed
 from app.workflows.standing import standing_of
+from domain.commands.workflow import InvokeNode, RecordNodeOutput
 from domain.failure import ErrorClass, RunError
-from domain.workflow_commands import InvokeNode, RecordNodeOutput
-from domain.workflow_definition import WorkflowNode
+from domain.workflow.definition import WorkflowNode
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from app.workflows.agent_node import AgentNodes
 from app.workflows.bench import WorkflowBench
 from app.workflows.function_node import FunctionNodes
 from app.workflows.standing import standing_of
+from domain.commands.workflow import AskPerson, InvokeNode
 from domain.ledger import call_key
-from domain.workflow_commands import AskPerson, InvokeNode
-from domain.workflow_definition import NodeKind, WorkflowNode
+from domain.workflow.definition import NodeKind, WorkflowNode
 
 
 class Nodes:

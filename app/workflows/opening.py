@@ -16,13 +16,13 @@ from app.supervision.roster import Roster
 from app.workflows.actor import WorkflowActor
 from app.workflows.bench import WorkflowBench
 from domain.commands import CreateRun
+from domain.commands.workflow import OpenWorkflow
 from domain.decide import decide
 from domain.events import Event, Recorded, RunEvent
 from domain.evolve import fold
 from domain.ids import RunId, Version, run_stream
 from domain.run import Run
 from domain.session import Session
-from domain.workflow_commands import OpenWorkflow
 
 
 class WorkflowOpening(msgspec.Struct, frozen=True, kw_only=True):

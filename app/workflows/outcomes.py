@@ -4,9 +4,9 @@ from time import monotonic
 
 import msgspec
 
+from domain.commands.workflow import RecordNodeFailure
 from domain.failure import RunError
-from domain.workflow_commands import RecordNodeFailure
-from domain.workflow_definition import WorkflowNode
+from domain.workflow.definition import WorkflowNode
 
 
 def failed(

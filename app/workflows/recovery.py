@@ -14,8 +14,8 @@ from domain.continuation import PastRun
 from domain.events import RunCreated, RunEvent
 from domain.evolve import fold
 from domain.ids import RunId, Version, run_stream
-from domain.workflow_recovery import Recovery, is_recoverable, queue_after, recover
-from domain.workflow_resume import Next
+from domain.workflow.recovery import Recovery, is_recoverable, queue_after, recover
+from domain.workflow.resume import Next
 
 log = logging.getLogger(__name__)
 

@@ -18,6 +18,7 @@ from app.workflows.chains import chain_of, past_run
 from app.workflows.definitions import Found, WorkflowDefinitions
 from app.workflows.opening import WorkflowOpener, WorkflowOpening, recorded_of
 from domain.commands import CreateRun
+from domain.commands.workflow import OpenWorkflow
 from domain.continuation import PastRun
 from domain.events import Event, Recorded, RunKind
 from domain.evolve import fold
@@ -26,9 +27,7 @@ from domain.parameters import BadParameter
 from domain.queueing import QueueSpec
 from domain.run import Run
 from domain.waiting import InputRequest
-from domain.workflow import Checkpoint
-from domain.workflow_commands import OpenWorkflow
-from domain.workflow_resume import (
+from domain.workflow.resume import (
     GoingOn,
     Next,
     checkpoints_of,
@@ -37,6 +36,7 @@ from domain.workflow_resume import (
     responded,
     resumed,
 )
+from domain.workflow.state import Checkpoint
 
 Judge = Callable[[Next], GoingOn]
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from app.supervision.live_run import LiveRun
-from domain.decide_workflow import workflow_of
-from domain.workflow import WorkflowRun
-from domain.workflow_definition import WorkflowDefinition, WorkflowNode
-from domain.workflow_events import Progress
-from domain.workflow_texts import text_for
+from domain.events.workflow import Progress
+from domain.workflow.decide import workflow_of
+from domain.workflow.definition import WorkflowDefinition, WorkflowNode
+from domain.workflow.state import WorkflowRun
+from domain.workflow.texts import text_for
 
 COMPANY_S = 0.05
 """What is recorded together with what follows from it waits for no longer than this. A barrier ends it."""

@@ -3,7 +3,7 @@
 import asyncpg
 import msgspec
 
-from domain.workflow_definition import WorkflowDefinition
+from domain.workflow.definition import WorkflowDefinition
 from projections.read.snapshot import snapshot
 from projections.sql import sql
 from projections.values import storable

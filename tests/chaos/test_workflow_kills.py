@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from domain.events import RunCompleted, RunEvent, RunFailed
+from domain.events.workflow import NodeCompleted, NodeInvoked, NodeOutput, SuperStepCompleted
 from domain.failure import ErrorClass
-from domain.workflow_definition import NodeKind
-from domain.workflow_events import NodeCompleted, NodeInvoked, NodeOutput, SuperStepCompleted
+from domain.workflow.definition import NodeKind
 from ops.chaos import workflow_kills
 from ops.chaos.oracle.workflows import Chain, wrong_with
 

@@ -6,11 +6,7 @@ from hypothesis import strategies as st
 
 from domain.agent import AgentDefinition, Binding, Link, Loop
 from domain.commands import RunCommand
-from domain.compaction import Summarise, UseSummary
-from domain.criterion import AskJudge, TellUnmet
-from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, RunError
-from domain.messages import Usage
-from domain.side_commands import (
+from domain.commands.side import (
     BeginSideCall,
     CompactContext,
     GiveUpCompaction,
@@ -21,7 +17,11 @@ from domain.side_commands import (
     SendBack,
     UseSideFallback,
 )
-from domain.side_events import SidePurpose, Summary
+from domain.compaction import Summarise, UseSummary
+from domain.criterion import AskJudge, TellUnmet
+from domain.events.side import SidePurpose, Summary
+from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, RunError
+from domain.messages import Usage
 from domain.turn import SideAction
 
 JUDGE = Binding(provider="judge", model="j", fallbacks=(Link(provider="other", model="j"),))

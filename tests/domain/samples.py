@@ -79,6 +79,20 @@ from domain.events import (
     UsageReported,
     WaitOver,
 )
+from domain.events.side import (
+    AnswerSentBack,
+    CompactionFailed,
+    ContextCompacted,
+    CriterionJudged,
+    SessionSummarised,
+    SideCallFailed,
+    SideCallQueued,
+    SideCallReplied,
+    SideCallStarted,
+    SideFallbackUsed,
+    SidePurpose,
+    Summary,
+)
 from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind
 from domain.ids import RunId
 from domain.messages import (
@@ -99,20 +113,6 @@ from domain.queueing import (
     TriggerDelivery,
 )
 from domain.replay import Replay, ReplayTools
-from domain.side_events import (
-    AnswerSentBack,
-    CompactionFailed,
-    ContextCompacted,
-    CriterionJudged,
-    SessionSummarised,
-    SideCallFailed,
-    SideCallQueued,
-    SideCallReplied,
-    SideCallStarted,
-    SideFallbackUsed,
-    SidePurpose,
-    Summary,
-)
 from domain.submission import Origin, Overrides
 from tests.domain.agent_samples import AGENT_SAMPLES
 from tests.domain.approval_samples import APPROVAL_SAMPLES

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from domain import budget as b
 from domain import events as e
-from domain.chain_spent import executing_s, spent_by
 from domain.failure import ErrorClass
 from domain.ids import RunId, Version, run_stream
 from domain.messages import Usage
 from domain.pricing import Price
+from domain.spent import executing_s, spent_by
 from tests.domain.facts import CREATED, STARTED, replied, says
 from tests.domain.given import RUN_ID
 

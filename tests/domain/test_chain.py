@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.agent import Link
-from domain.chain import (
+from domain.chain.policy import (
     RETRY_JITTER_S,
     RETRY_WAIT_S,
     ChainLink,

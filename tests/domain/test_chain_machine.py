@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from domain import events as e
 from domain import ledger
 from domain.agent import AgentDefinition, Link
-from domain.chain import (
+from domain.chain.policy import (
     ChainLink,
     ChainState,
     FallbackMode,
@@ -21,7 +21,7 @@ from domain.chain import (
     answered,
     begin,
 )
-from domain.chain_record import commands_for
+from domain.chain.record import commands_for
 from domain.commands import (
     AnswerToolCall,
     BeginModelCall,

@@ -18,6 +18,7 @@ from domain.compaction import (
     for_the_session,
     shown_to_the_model,
 )
+from domain.events.side import CompactionFailed, ContextCompacted, SessionSummarised, Summary
 from domain.failure import ErrorClass
 from domain.ids import Version
 from domain.messages import (
@@ -32,7 +33,6 @@ from domain.messages import (
 )
 from domain.run import Run
 from domain.session import Session
-from domain.side_events import CompactionFailed, ContextCompacted, SessionSummarised, Summary
 from domain.written import tokens_of, written
 from tests.domain.beside import JUDGE
 from tests.domain.facts import CREATED, calling, replied, says

@@ -14,11 +14,11 @@ from domain.criterion import (
     question,
     unavailable,
 )
+from domain.events.side import AnswerSentBack, CriterionJudged
 from domain.failure import ErrorClass, RunError
 from domain.messages import UserMessage
 from domain.refusals import OutOfTurn
 from domain.run import Run
-from domain.side_events import AnswerSentBack, CriterionJudged
 from domain.turn import Action, CallModel, Complete, GiveUp, TellMissing, TurnLimits, next_action
 from tests.domain.beside import JUDGED
 from tests.domain.facts import CREATED, QUESTION, calling, replied, says

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from domain.agent import Link
-from domain.chain import ChainLink, ChainState, FallbackMode, LeftLink, NextLink, Retry, Stop
-from domain.chain_record import commands_for
+from domain.chain.policy import ChainLink, ChainState, FallbackMode, LeftLink, NextLink, Retry, Stop
+from domain.chain.record import commands_for
 from domain.commands import (
     AnswerToolCall,
     BeginModelCall,

@@ -7,10 +7,7 @@ import pytest
 from domain import events as e
 from domain.agent import Link
 from domain.commands import BeginModelCall, CancelRun, Nudge, SideCommand
-from domain.failure import FailureClass
-from domain.messages import Usage
-from domain.refusals import OutOfTurn
-from domain.side_commands import (
+from domain.commands.side import (
     BeginSideCall,
     CompactContext,
     GiveUpCompaction,
@@ -21,7 +18,7 @@ from domain.side_commands import (
     SendBack,
     UseSideFallback,
 )
-from domain.side_events import (
+from domain.events.side import (
     CompactionFailed,
     ContextCompacted,
     SideCallFailed,
@@ -32,6 +29,9 @@ from domain.side_events import (
     SidePurpose,
     Summary,
 )
+from domain.failure import FailureClass
+from domain.messages import Usage
+from domain.refusals import OutOfTurn
 from tests.domain.beside import DOWN, ERROR, JUDGE, SUMMARY
 from tests.domain.facts import OPENED, asked_for, call, calling, replied, says
 from tests.domain.given import Given, given

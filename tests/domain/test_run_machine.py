@@ -50,6 +50,7 @@ from domain.compaction import Summarise, UseSummary
 from domain.criterion import AskJudge, TellUnmet
 from domain.decide import InvalidInput, decide
 from domain.errors import Conflict, NotFound
+from domain.events.side import AnswerSentBack, CriterionJudged
 from domain.evolve import evolve, fold
 from domain.failure import ErrorClass, FailureClass, RunError
 from domain.ids import RunId
@@ -57,7 +58,6 @@ from domain.ledger import RecordedResult
 from domain.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage, flaw_in
 from domain.run import Run, RunStatus
 from domain.session import turn_of
-from domain.side_events import AnswerSentBack, CriterionJudged
 from domain.turn import (
     Action,
     AskApproval,

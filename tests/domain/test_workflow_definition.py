@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from domain.workflow_definition import WorkflowDefinition, flaws_in
+from domain.workflow.definition import WorkflowDefinition, flaws_in
 
 
 def defined(**fields: Any) -> WorkflowDefinition:

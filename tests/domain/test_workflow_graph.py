@@ -2,8 +2,8 @@
 
 import pytest
 
-from domain.workflow_definition import WorkflowDefinition, WorkflowKind, WorkflowNode, WorkflowStage
-from domain.workflow_graph import graph_of, mermaid_of
+from domain.workflow.definition import WorkflowDefinition, WorkflowKind, WorkflowNode, WorkflowStage
+from domain.workflow.graph import graph_of, mermaid_of
 from tests.domain.test_workflow_plan import agent, of_kind, person
 
 PAIR = WorkflowStage(name="pair", together=(agent("b"), agent("c")))

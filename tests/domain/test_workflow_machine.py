@@ -5,10 +5,10 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from domain.events.workflow import SuperStepCompleted
 from domain.evolve import fold
 from domain.run import RunStatus
-from domain.workflow_definition import WorkflowDefinition, WorkflowKind, WorkflowNode, WorkflowStage
-from domain.workflow_events import SuperStepCompleted
+from domain.workflow.definition import WorkflowDefinition, WorkflowKind, WorkflowNode, WorkflowStage
 from tests.domain.workflow_playing import Player, Say
 
 

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 import pytest
 
 from domain.commands import AnswerRequest
+from domain.commands.workflow import FinishSuperStep, InvokeNode, RecordNodeOutput
 from domain.decide import decide
-from domain.decide_workflow import AnswerNotAllowed, RequestNotFound
 from domain.errors import Conflict
 from domain.events import RunAwaitingInput
+from domain.events.workflow import SuperStepCompleted
 from domain.refusals import AlreadyContinued, OutOfTurn
 from domain.run import RunStatus
-from domain.workflow_commands import FinishSuperStep, InvokeNode, RecordNodeOutput
-from domain.workflow_definition import WorkflowDefinition, WorkflowKind, WorkflowNode, WorkflowStage
-from domain.workflow_events import SuperStepCompleted
-from domain.workflow_plan import WorkflowLimits
+from domain.workflow.decide import AnswerNotAllowed, RequestNotFound
+from domain.workflow.definition import WorkflowDefinition, WorkflowKind, WorkflowNode, WorkflowStage
+from domain.workflow.plan import WorkflowLimits
 from tests.domain.workflow_playing import GIVEN, Player, Say
 
 

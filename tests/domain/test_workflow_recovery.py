@@ -8,13 +8,13 @@ import pytest
 from domain.commands import CancelRun, FailRun, RequestCancel
 from domain.continuation import PastRun
 from domain.events import ChildRunStarted, RunCancelled, RunContinued, RunEvent, RunFailed
+from domain.events.workflow import WorkflowOpened
 from domain.evolve import fold
 from domain.failure import ErrorClass, RunError
 from domain.ids import RunId
 from domain.queueing import QueueSpec
-from domain.workflow_events import WorkflowOpened
-from domain.workflow_recovery import Recovery, is_recoverable, queue_after, recover
-from domain.workflow_resume import Next
+from domain.workflow.recovery import Recovery, is_recoverable, queue_after, recover
+from domain.workflow.resume import Next
 from tests.domain.test_workflow_plan import agent, by_name, person, sequence
 from tests.domain.workflow_playing import Player
 

@@ -15,14 +15,7 @@ from domain.commands import (
     RunCommand,
     StartRun,
 )
-from domain.decide import decide
-from domain.events import RunEvent, RunKind
-from domain.evolve import evolve, fold
-from domain.ids import RunId
-from domain.messages import UserMessage
-from domain.run import Run, RunStatus
-from domain.workflow import WorkflowRun, answered
-from domain.workflow_commands import (
+from domain.commands.workflow import (
     AskPerson,
     BeginSuperStep,
     FinishSuperStep,
@@ -30,9 +23,15 @@ from domain.workflow_commands import (
     OpenWorkflow,
     RecordNodeOutput,
 )
-from domain.workflow_definition import NodeKind, WorkflowDefinition, WorkflowNode
-from domain.workflow_events import InputAnswered, NodeOutput, Progress
-from domain.workflow_plan import (
+from domain.decide import decide
+from domain.events import RunEvent, RunKind
+from domain.events.workflow import InputAnswered, NodeOutput, Progress
+from domain.evolve import evolve, fold
+from domain.ids import RunId
+from domain.messages import UserMessage
+from domain.run import Run, RunStatus
+from domain.workflow.definition import NodeKind, WorkflowDefinition, WorkflowNode
+from domain.workflow.plan import (
     BeginStep,
     CompleteWorkflow,
     FinishStep,
@@ -42,7 +41,8 @@ from domain.workflow_plan import (
     WorkflowLimits,
     next_action,
 )
-from domain.workflow_texts import text_for
+from domain.workflow.state import WorkflowRun, answered
+from domain.workflow.texts import text_for
 
 Say = Callable[[str, str, Mapping[str, str]], str]
 """What a node says: its name, the text that it is given, and the outputs so far by node."""

@@ -3,18 +3,7 @@
 from uuid import UUID
 
 from domain.event import Event
-from domain.failure import ErrorClass
-from domain.ids import RunId
-from domain.waiting import InputRequest
-from domain.workflow_definition import (
-    NodeKind,
-    WorkflowDefinition,
-    WorkflowKind,
-    WorkflowNode,
-    WorkflowStage,
-)
-from domain.workflow_definition_events import WorkflowDefined, WorkflowRemoved
-from domain.workflow_events import (
+from domain.events.workflow import (
     InputAnswered,
     InputRequested,
     NodeCompleted,
@@ -25,6 +14,17 @@ from domain.workflow_events import (
     SuperStepCompleted,
     SuperStepStarted,
     WorkflowOpened,
+)
+from domain.events.workflow_definition import WorkflowDefined, WorkflowRemoved
+from domain.failure import ErrorClass
+from domain.ids import RunId
+from domain.waiting import InputRequest
+from domain.workflow.definition import (
+    NodeKind,
+    WorkflowDefinition,
+    WorkflowKind,
+    WorkflowNode,
+    WorkflowStage,
 )
 
 _OUTPUT = NodeOutput(step=2, node="write", text="A draft \u2708", handoff_to="approve", done=True)

@@ -8,7 +8,7 @@ import pytest
 from app.application import load_app
 from app.functions.function import InvalidFunction, WorkflowFunction
 from app.functions.workflow import InvalidWorkflow
-from domain.workflow_definition import WorkflowKind
+from domain.workflow.definition import WorkflowKind
 from tracon import Agent, Workflow, WorkflowContext, workflow_function
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.models.classifiers import Classifier, Classifiers, Classify, InvalidClassifier
-from domain.chain import Verdict
+from domain.chain.policy import Verdict
 from domain.failure import CallFailure, FailureClass, FailureKind
 from tracon import classifier
 

@@ -8,9 +8,11 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from domain import commands as c
+from domain.commands.side import BeginSideCall, RecordSideFailure, RecordSideReply
 from domain.decide import decide
 from domain.errors import Conflict, NotFound
 from domain.events import ContinuationBlock, Event, FinishReason, Recorded, ToolEffect, ToolFailure
+from domain.events.side import SidePurpose
 from domain.evolve import evolve
 from domain.failure import CallFailure, ErrorClass, FailureClass, FailureKind, RunError
 from domain.ids import RunId, StreamId, Version, session_stream
@@ -20,8 +22,6 @@ from domain.queueing import BatchItem, QueueSpec, ScheduleFiring, TriggerDeliver
 from domain.replay import Replay, ReplayTools
 from domain.run import OpenCall, Run
 from domain.session import turn_of
-from domain.side_commands import BeginSideCall, RecordSideFailure, RecordSideReply
-from domain.side_events import SidePurpose
 from projections.base import Fact
 from tests.domain.facts import DEFINITION, QUESTION
 from tests.projections.story import NOON

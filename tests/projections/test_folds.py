@@ -9,8 +9,8 @@ import asyncpg
 from hypothesis import HealthCheck, given, settings
 
 from domain import events as e
+from domain.events.side import SideCallFailed, SideCallReplied
 from domain.failure import FailureKind
-from domain.side_events import SideCallFailed, SideCallReplied
 from projections.base import Connection, Fact
 from projections.catalog import PROJECTIONS
 from projections.run_record import RunRecord, record_of

@@ -23,12 +23,12 @@ from domain.events import (
     TextDelta,
     WaitOver,
 )
+from domain.events.side import SideCallReplied, SidePurpose
 from domain.failure import ErrorClass
 from domain.ids import RunId
 from domain.messages import Usage
 from domain.replay import Replay, ReplayTools
 from domain.run import RunStatus
-from domain.side_events import SideCallReplied, SidePurpose
 from projections.base import BrokenStream
 from projections.run_record import RunRecord, record_of
 from tests.domain.facts import CREATED, OPENED, QUESTION, calling, failed, replied, says

@@ -14,11 +14,7 @@ from app.supervision.runs import Runs
 from app.supervision.sessions import place_after
 from domain import events as e
 from domain.agent import Link
-from domain.failure import FailureClass
-from domain.ids import DEFAULT_TENANT, RunId, run_stream, session_stream
-from domain.messages import AssistantMessage, Message, UserMessage
-from domain.replay import ReplayTools
-from domain.side_events import (
+from domain.events.side import (
     CompactionFailed,
     ContextCompacted,
     SessionSummarised,
@@ -29,6 +25,10 @@ from domain.side_events import (
     SideFallbackUsed,
     SidePurpose,
 )
+from domain.failure import FailureClass
+from domain.ids import DEFAULT_TENANT, RunId, run_stream, session_stream
+from domain.messages import AssistantMessage, Message, UserMessage
+from domain.replay import ReplayTools
 from projections.run_record import record_of
 from tests.hosts import OpenHost, follow, kinds, only, scripted, start
 from tests.supervision.crashing import CONTINUING, close_orphan, die, successor

@@ -10,9 +10,7 @@ from app.main import Host
 from app.models.accounts import Account
 from domain import events as e
 from domain.agent import Link
-from domain.failure import ErrorClass, FailureClass
-from domain.ids import DEFAULT_TENANT, session_stream
-from domain.side_events import (
+from domain.events.side import (
     AnswerSentBack,
     CriterionJudged,
     SideCallReplied,
@@ -20,6 +18,8 @@ from domain.side_events import (
     SideFallbackUsed,
     SidePurpose,
 )
+from domain.failure import ErrorClass, FailureClass
+from domain.ids import DEFAULT_TENANT, session_stream
 from projections.run_record import record_of
 from tests.hosts import OpenHost, follow, kinds, only, scripted, start
 from tests.supervision.crashing import CONTINUING, close_orphan, die, successor

@@ -10,9 +10,9 @@ import pytest
 from app.main import Host
 from domain import events as e
 from domain.budget import Charge, charge_of
-from domain.chain_spent import children_of
 from domain.ids import DEFAULT_TENANT, RunId
 from domain.messages import Usage
+from domain.spent import children_of
 from projections.read.statistics import read_statistics
 from tests.hosts import OpenHost, follow, start
 from tests.supervision.graphs import agent

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from app.main import Host
 from domain import events as e
+from domain.events.side import ContextCompacted, CriterionJudged, SideCallStarted
 from domain.ids import RunId
-from domain.side_events import ContextCompacted, CriterionJudged, SideCallStarted
 from tests.hosts import OpenHost, follow, kinds, only, scripted, start
 from tests.supervision.crashing import successor
 from tests.supervision.one_database import database as database

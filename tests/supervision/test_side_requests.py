@@ -10,9 +10,9 @@ from domain.agent import AgentDefinition, Binding, Compaction, Loop
 from domain.compaction import INSTRUCTIONS as SUMMARISE
 from domain.criterion import INSTRUCTIONS as JUDGE
 from domain.criterion import SCHEMA
+from domain.events.side import SideCallStarted
 from domain.ids import DEFAULT_TENANT
 from domain.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
-from domain.side_events import SideCallStarted
 from tests.hosts import follow, kinds, start
 from tests.supervision import side_models as side_models
 from tests.supervision.conftest import OpenWall

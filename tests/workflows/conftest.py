@@ -14,7 +14,7 @@ from app.application import AppDefinitions
 from app.functions.function import WorkflowFunction
 from app.main import HostOptions, open_host
 from app.settings.whole import Settings
-from domain.workflow_definition import WorkflowDefinition
+from domain.workflow.definition import WorkflowDefinition
 from tests.http.client import Client
 from tracon import Agent, ToolContext, WorkflowContext, tool, workflow_function
 

@@ -9,7 +9,6 @@ import pytest
 from app.identity import new_run_id
 from app.store.event_log import Change
 from domain.budget import Limit
-from domain.chain_spent import executing_s
 from domain.events import (
     InputAnswered,
     InputRequest,
@@ -22,11 +21,12 @@ from domain.events import (
     RunKind,
     RunStarted,
 )
+from domain.events.workflow import WorkflowOpened
 from domain.failure import ErrorClass
 from domain.ids import DEFAULT_TENANT, RunId, StreamId, Version, run_stream
 from domain.messages import UserMessage
-from domain.workflow_definition import WorkflowDefinition, WorkflowKind, WorkflowStage
-from domain.workflow_events import WorkflowOpened
+from domain.spent import executing_s
+from domain.workflow.definition import WorkflowDefinition, WorkflowKind, WorkflowStage
 from tests.http.client import Answer, Client
 from tests.workflows.conftest import Workshop, agent, function, person, sequence
 from tests.workflows.test_going_on import RUNS, respond, resume

@@ -8,7 +8,7 @@ import pytest
 from app.settings.errors import SettingsError
 from domain.events import WorkflowDefined, WorkflowRemoved
 from domain.ids import workflow_stream
-from domain.workflow_definition import WorkflowDefinition, WorkflowKind, WorkflowStage
+from domain.workflow.definition import WorkflowDefinition, WorkflowKind, WorkflowStage
 from projections.base import Fact
 from projections.definitions import Workflows
 from projections.read.workflows import defined_workflows

@@ -11,7 +11,7 @@ from app.settings.load import load_settings
 from app.settings.sections import WorkflowSettings
 from app.workflow_catalog import WorkflowCatalog
 from domain.events import InputAnswered, WorkflowEvent
-from domain.workflow_definition import WorkflowKind
+from domain.workflow.definition import WorkflowKind
 
 GUIDE = (Path(__file__).parents[2] / "ops" / "guides" / "workflows.md").read_text()
 

@@ -15,9 +15,9 @@ from domain.events import (
     ToolEffect,
     ToolInvoking,
 )
+from domain.events.side import SideCallReplied
 from domain.ids import RunId
 from domain.messages import Usage
-from domain.side_events import SideCallReplied
 
 
 class RunSoFar:

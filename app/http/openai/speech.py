@@ -18,7 +18,7 @@ from domain.events import (
     TextDelta,
     TurnNudged,
 )
-from domain.side_events import AnswerSentBack
+from domain.events.side import AnswerSentBack
 
 
 def _may_be_refused(definition: AgentDefinition) -> bool:

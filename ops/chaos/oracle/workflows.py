@@ -10,7 +10,7 @@ import msgspec
 
 from app.store.mapper import EventMapper
 from domain.events import RunCompleted, RunEnd, RunEvent, RunFailed
-from domain.workflow_events import NodeCompleted, NodeInvoked, SuperStepCompleted
+from domain.events.workflow import NodeCompleted, NodeInvoked, SuperStepCompleted
 
 
 class Chain(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,9 +16,9 @@ from app.http.openai.speech import Began, Ended, Said, Speech, Words, WordsLost
 from app.store.feed import Frame, LiveFrame
 from domain import events as e
 from domain.agent import AgentDefinition, Binding, Link, Loop
+from domain.events.side import AnswerSentBack
 from domain.ids import DEFAULT_TENANT, RunId, StreamId, Version
 from domain.messages import AssistantMessage, UserMessage
-from domain.side_events import AnswerSentBack
 
 RUN = RunId(UUID(int=7))
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

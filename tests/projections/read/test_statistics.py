@@ -17,10 +17,10 @@ from domain.events import (
     RunFailed,
     UsageReported,
 )
+from domain.events.side import SideCallFailed, SideCallReplied, SidePurpose
 from domain.failure import ErrorClass, FailureClass
 from domain.messages import Usage
 from domain.run import RunStatus
-from domain.side_events import SideCallFailed, SideCallReplied, SidePurpose
 from projections.base import Fact
 from projections.read.statistics import AgentStatistics, ModelStatistics, read_statistics
 from tests.domain.facts import (

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from domain.chain_state import ChainState, LeftLink
+from domain.chain.state import ChainState, LeftLink
 from domain.failure import BY_INTENT, CallFailure, ErrorClass, FailureClass, RunError, error_of
 
 NO_TOOL_SUPPORT = "no_tool_support"

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from domain.events.workflow import NodeOutput, Progress
 from domain.failure import ErrorClass, RunError
 from domain.waiting import InputRequest
-from domain.workflow import WorkflowRun
-from domain.workflow_definition import NodeKind, WorkflowDefinition, WorkflowKind, WorkflowNode
-from domain.workflow_events import NodeOutput, Progress
-from domain.workflow_texts import in_one, targets_of
+from domain.workflow.definition import NodeKind, WorkflowDefinition, WorkflowKind, WorkflowNode
+from domain.workflow.state import WorkflowRun
+from domain.workflow.texts import in_one, targets_of
 
 
 class WorkflowLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,13 +7,13 @@ import math
 
 import msgspec
 
-from domain import chain_errors
 from domain.agent import FallbackMode as FallbackMode
-from domain.chain_errors import CHAIN_EXHAUSTED as CHAIN_EXHAUSTED
-from domain.chain_errors import NO_TOOL_SUPPORT as NO_TOOL_SUPPORT
-from domain.chain_state import ChainLink as ChainLink
-from domain.chain_state import ChainState as ChainState
-from domain.chain_state import LeftLink as LeftLink
+from domain.chain import errors
+from domain.chain.errors import CHAIN_EXHAUSTED as CHAIN_EXHAUSTED
+from domain.chain.errors import NO_TOOL_SUPPORT as NO_TOOL_SUPPORT
+from domain.chain.state import ChainLink as ChainLink
+from domain.chain.state import ChainState as ChainState
+from domain.chain.state import LeftLink as LeftLink
 from domain.failure import CallFailure, FailureClass, RunError
 
 WINDOW_TOO_SMALL = "window_too_small"
@@ -72,7 +72,7 @@ def begin(state: ChainState) -> ChainState | NextLink | Stop:
         return state
     if position is None:
         moved = _with(state, left=skipped)
-        error = chain_errors.unfit(moved)
+        error = errors.unfit(moved)
         return Stop(state=moved, error=error, exhausted=len(state.links) > 1, skipped=skipped)
     return NextLink(state=_with(state, position=position, left=skipped), left=skipped[0], skipped=skipped)
 
@@ -136,12 +136,12 @@ def _moved_on(state: ChainState, verdict: Verdict, failure: CallFailure) -> Next
     left = _left(state, verdict, failure)
     moved = _with(state, retried=False, left=(*state.left, left, *skipped))
     if position is None:
-        return Stop(state=moved, error=chain_errors.exhausted(moved), exhausted=True, skipped=skipped)
+        return Stop(state=moved, error=errors.exhausted(moved), exhausted=True, skipped=skipped)
     return NextLink(state=_with(moved, position=position), left=left, skipped=skipped)
 
 
 def _ended(state: ChainState, verdict: Verdict, failure: CallFailure) -> Stop:
-    error = chain_errors.ended(state, verdict.failure_class, failure)
+    error = errors.ended(state, verdict.failure_class, failure)
     if verdict.failure_class not in NO_FAULT_OF_THE_LINK:
         state = _with(state, left=(*state.left, _left(state, verdict, failure)))
     return Stop(state=state, error=error, exhausted=False)

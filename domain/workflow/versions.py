@@ -1,10 +1,10 @@
 """Workflows that are defined over HTTP, as a kind of what has versions."""
 
 from domain.errors import NotFound
+from domain.events.workflow_definition import WorkflowDefined, WorkflowDefinitionEvent, WorkflowRemoved
 from domain.ids import workflow_stream
 from domain.versions import Kind
-from domain.workflow_definition import WorkflowDefinition
-from domain.workflow_definition_events import WorkflowDefined, WorkflowDefinitionEvent, WorkflowRemoved
+from domain.workflow.definition import WorkflowDefinition
 
 
 class WorkflowNotFound(NotFound):

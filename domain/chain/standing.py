@@ -4,7 +4,7 @@ import msgspec
 
 from domain import events as e
 from domain.agent import Link
-from domain.chain import CHAIN_EXHAUSTED
+from domain.chain.policy import CHAIN_EXHAUSTED
 from domain.failure import RunError
 
 

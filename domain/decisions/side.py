@@ -2,9 +2,9 @@
 
 from typing import assert_never
 
-from domain import side_commands as c
-from domain import side_events as s
 from domain.beside import SideCall
+from domain.commands import side as c
+from domain.events import side as s
 from domain.failure import RunError
 from domain.refusals import OutOfTurn, require
 from domain.run import Run, RunStatus

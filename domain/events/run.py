@@ -8,10 +8,10 @@ import msgspec
 
 from domain.agent import AgentDefinition, Link
 from domain.event import Event
+from domain.events.model import FinishReason
 from domain.failure import ErrorClass
 from domain.ids import RunId
 from domain.messages import Message
-from domain.model_events import FinishReason
 from domain.queueing import QueueSpec
 from domain.replay import Replay
 from domain.submission import Origin, Overrides

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from domain.chain import LeftLink, NextLink, Retry, Stop
+from domain.chain.policy import LeftLink, NextLink, Retry, Stop
 from domain.commands import ExhaustChain, FailRun, RetryModelCall, RunCommand, SkipLink, UseFallback
 
 

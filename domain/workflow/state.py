@@ -4,11 +4,11 @@ from typing import assert_never
 
 import msgspec
 
-from domain import workflow_events as w
+from domain.events import workflow as w
 from domain.failure import RunError
 from domain.ids import RunId
 from domain.waiting import InputRequest
-from domain.workflow_definition import WorkflowDefinition
+from domain.workflow.definition import WorkflowDefinition
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,14 +6,14 @@ from itertools import pairwise
 
 import msgspec
 
-from domain.workflow_definition import (
+from domain.workflow.definition import (
     NodeKind,
     WorkflowDefinition,
     WorkflowKind,
     WorkflowNode,
     WorkflowStage,
 )
-from domain.workflow_texts import targets_of
+from domain.workflow.texts import targets_of
 
 START, END = "(start)", "(end)"
 """No node can be called that."""

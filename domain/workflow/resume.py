@@ -6,21 +6,21 @@ from types import MappingProxyType
 import msgspec
 
 from domain.commands import AnswerRequest, CreateRun, NoteContinued
+from domain.commands.workflow import OpenWorkflow
 from domain.continuation import ORPHANED, PastRun
 from domain.decide import decide
-from domain.decide_workflow import RequestNotFound, workflow_of
 from domain.errors import Conflict, NotFound, Rejected
 from domain.events import ChildRunStarted, RunEvent, RunKind
+from domain.events.workflow import NodeOutput, Progress, SuperStepCompleted, WorkflowOpened
 from domain.evolve import evolve, fold
 from domain.ids import RunId
 from domain.queueing import QueueSpec
 from domain.refusals import AlreadyContinued, RunNotEnded, WaitIsOver
 from domain.run import Run, RunStatus
 from domain.waiting import InputRequest
-from domain.workflow import Checkpoint, WorkflowRun, answered
-from domain.workflow_commands import OpenWorkflow
-from domain.workflow_events import NodeOutput, Progress, SuperStepCompleted, WorkflowOpened
-from domain.workflow_texts import decided_in
+from domain.workflow.decide import RequestNotFound, workflow_of
+from domain.workflow.state import Checkpoint, WorkflowRun, answered
+from domain.workflow.texts import decided_in
 
 INTERRUPTED = "interrupted"
 """The error type of a run whose worker was gone."""

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from domain.workflow_definition import (
+from domain.events.workflow import NodeOutput
+from domain.workflow.definition import (
     INPUT,
     PLACEHOLDER,
     PREVIOUS,
@@ -12,7 +13,6 @@ from domain.workflow_definition import (
     WorkflowKind,
     WorkflowNode,
 )
-from domain.workflow_events import NodeOutput
 
 _HANDOFF = re.compile(r"(?:HANDOFF|NEXT):\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*")
 _DONE = re.compile(r"DONE\.?\s*")

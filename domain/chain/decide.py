@@ -1,15 +1,31 @@
 """What may follow a failed model call: a retry, a skip, a switch, the end of the chain."""
 
+from typing import assert_never
+
 from domain import events as e
 from domain.agent import Link
-from domain.chain import NO_FAULT_OF_THE_LINK
-from domain.commands import ExhaustChain, RetryModelCall, SkipLink, UseFallback
+from domain.chain.policy import NO_FAULT_OF_THE_LINK
+from domain.commands import ChainCommand, ExhaustChain, RetryModelCall, SkipLink, UseFallback
 from domain.failure import RunError
 from domain.refusals import OutOfTurn, require
 from domain.run import Run, RunStatus
 
 
-def retry(run: Run, command: RetryModelCall) -> list[e.RunEvent]:
+def decide(run: Run, command: ChainCommand) -> list[e.RunEvent]:
+    match command:
+        case RetryModelCall():
+            return _retry(run, command)
+        case SkipLink():
+            return _skip(run, command)
+        case UseFallback():
+            return _use_fallback(run, command)
+        case ExhaustChain():
+            return _exhaust(run, command)
+        case _:
+            assert_never(command)
+
+
+def _retry(run: Run, command: RetryModelCall) -> list[e.RunEvent]:
     """At most one per link and step (CHAIN-2)."""
     _require_between_calls(run)
     link = run.standing.failed_link
@@ -27,7 +43,7 @@ def retry(run: Run, command: RetryModelCall) -> list[e.RunEvent]:
     ]
 
 
-def skip(run: Run, command: SkipLink) -> list[e.RunEvent]:
+def _skip(run: Run, command: SkipLink) -> list[e.RunEvent]:
     _require_between_calls(run)
     link = command.link
     if link in run.standing.left:
@@ -37,7 +53,7 @@ def skip(run: Run, command: SkipLink) -> list[e.RunEvent]:
     ]
 
 
-def use_fallback(run: Run, command: UseFallback) -> list[e.RunEvent]:
+def _use_fallback(run: Run, command: UseFallback) -> list[e.RunEvent]:
     """Only away from a link that failed or was skipped (CHAIN-11)."""
     _require_between_calls(run)
     standing = run.standing
@@ -56,7 +72,7 @@ def use_fallback(run: Run, command: UseFallback) -> list[e.RunEvent]:
     ]
 
 
-def exhaust(run: Run, command: ExhaustChain) -> list[e.RunEvent]:
+def _exhaust(run: Run, command: ExhaustChain) -> list[e.RunEvent]:
     if run.standing.exhausted is not None:
         return []
     _require_between_calls(run)

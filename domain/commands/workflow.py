@@ -1,10 +1,10 @@
 """What may be asked of a workflow's run."""
 
 from domain.command import Command
+from domain.events.workflow import Progress
 from domain.failure import RunError
 from domain.ids import RunId
-from domain.workflow_definition import WorkflowDefinition
-from domain.workflow_events import Progress
+from domain.workflow.definition import WorkflowDefinition
 
 
 class OpenWorkflow(Command, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from domain.evolve import fold
 from domain.failure import ErrorClass, RunError
 from domain.queueing import QueueSpec
 from domain.run import Run
-from domain.workflow_resume import GoingOn, Next, resumed, was_interrupted
+from domain.workflow.resume import GoingOn, Next, resumed, was_interrupted
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """What may be said of a workflow that is defined over HTTP. Each fact is a version of it."""
 
 from domain.event import Event
-from domain.workflow_definition import WorkflowDefinition
+from domain.workflow.definition import WorkflowDefinition
 
 
 class WorkflowDefined(Event, frozen=True, kw_only=True, tag="workflow.defined.v1"):

@@ -2,14 +2,7 @@
 
 from typing import Any, assert_never
 
-from domain import workflow_events as w
-from domain.errors import NotFound, Rejected
-from domain.ids import RunId
-from domain.refusals import OutOfTurn, require
-from domain.run import Run, RunStatus
-from domain.waiting import InputRequest
-from domain.workflow import OpenStep, WorkflowRun
-from domain.workflow_commands import (
+from domain.commands.workflow import (
     AnswerRequest,
     AskPerson,
     BeginSuperStep,
@@ -20,9 +13,16 @@ from domain.workflow_commands import (
     RecordNodeOutput,
     WorkflowCommand,
 )
-from domain.workflow_definition import NodeKind
-from domain.workflow_plan import CompleteWorkflow, planned
-from domain.workflow_texts import decided_in
+from domain.errors import NotFound, Rejected
+from domain.events import workflow as w
+from domain.ids import RunId
+from domain.refusals import OutOfTurn, require
+from domain.run import Run, RunStatus
+from domain.waiting import InputRequest
+from domain.workflow.definition import NodeKind
+from domain.workflow.plan import CompleteWorkflow, planned
+from domain.workflow.state import OpenStep, WorkflowRun
+from domain.workflow.texts import decided_in
 
 
 class RequestNotFound(NotFound):

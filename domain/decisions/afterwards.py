@@ -2,8 +2,6 @@
 
 from typing import assert_never
 
-from domain import decide_waiting as waiting
-from domain import decide_workflow as workflow
 from domain import events as e
 from domain.commands import (
     AfterwardsCommand,
@@ -13,6 +11,7 @@ from domain.commands import (
     NoteWaitEnded,
     ResolveTool,
 )
+from domain.decisions import waiting
 from domain.messages import AssistantMessage
 from domain.refusals import (
     AlreadyContinued,
@@ -24,6 +23,7 @@ from domain.refusals import (
     require,
 )
 from domain.run import OpenCall, Run, RunStatus
+from domain.workflow import decide as workflow
 
 
 def decide(run: Run, command: AfterwardsCommand) -> list[e.RunEvent]:

@@ -6,7 +6,7 @@ from domain.event import Event
 from domain.failure import ErrorClass
 from domain.ids import RunId
 from domain.waiting import InputRequest
-from domain.workflow_definition import NodeKind, WorkflowDefinition
+from domain.workflow.definition import NodeKind, WorkflowDefinition
 
 
 class NodeOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

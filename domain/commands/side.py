@@ -4,9 +4,9 @@ from decimal import Decimal
 
 from domain.binding import Link
 from domain.command import Command
+from domain.events.side import SidePurpose, Summary
 from domain.failure import CallFailure, FailureClass, RunError
 from domain.messages import Usage
-from domain.side_events import SidePurpose, Summary
 
 
 class BeginSideCall(Command, frozen=True, kw_only=True):

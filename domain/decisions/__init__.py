@@ -1,0 +1,1 @@
+"""Parts of `domain.decide`, each for the commands of one matter."""

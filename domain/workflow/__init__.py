@@ -1,0 +1,1 @@
+"""A workflow: its definition and graph, what its runs plan, decide and record, and how they go on. Pure."""
