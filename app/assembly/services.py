@@ -34,7 +34,7 @@ async def services_of(
 ) -> Services:
     """All of it, over what sees the runs to their end."""
     settings, log, agents = ground.settings, ground.log, ground.agents
-    approvals = approvals_of(ground, core.runs, core.duties)
+    approvals = approvals_of(ground, core.runs, core.cancels, core.duties)
     idempotency, decisions = idempotency_of(ground, core)
     keys = KeyStore(ground.pool)
     max_attempts = settings.async_run.max_attempts

@@ -25,7 +25,9 @@ def workflows_of(ground: Ground, core: Core, quotas: Quotas) -> tuple[WorkflowSe
     )
     opener = WorkflowOpener(bench, core.roster, core.opener.refuse)
     definitions = WorkflowDefinitions(ground.definitions.workflows, ground.agents, log, ground.pool)
-    service = WorkflowService(definitions, opener, core.runs, core.drain, quotas, settings.workflows)
+    service = WorkflowService(
+        definitions, opener, core.runs, core.cancels, core.drain, quotas, settings.workflows
+    )
     recovery = WorkflowRecovery(log, core.runs, opener, core.cancels, settings.workflows, ground.metrics)
     # Before the continuer, which says of what is left over why nothing goes on from it.
     core.orphans.on_orphaned.insert(0, recovery.consider)

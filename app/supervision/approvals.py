@@ -37,12 +37,19 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approvals:
-    """`now` is the database's clock; `max_attempts` is what a run has whose predecessor was not queued."""
+    """`heed` withdraws a run that was cancelled before it came to wait, `now` is the database's clock, and
+    `max_attempts` is what a run has whose predecessor was not queued."""
 
     def __init__(
-        self, log: EventLog, runs: Runs, now: Callable[[], Awaitable[datetime]], max_attempts: int
+        self,
+        log: EventLog,
+        runs: Runs,
+        heed: Callable[[RunId], Awaitable[None]],
+        now: Callable[[], Awaitable[datetime]],
+        max_attempts: int,
     ) -> None:
         self._log = log
+        self._heed = heed
         self._runs = runs
         self._now = now
         self._max_attempts = max_attempts
@@ -61,6 +68,8 @@ class Approvals:
         IncompleteDecision, DecidedOtherwise, ApprovalClosed, or StoreUnavailable: then say it again.
         """
         while True:
+            await self.history(tenant, run_id)
+            await self._heed(run_id)
             run, history = await self._as_read(tenant, run_id)
             approval = a.fold(history)
             if approval.is_overdue(await self._now()):

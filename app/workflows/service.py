@@ -11,6 +11,7 @@ from app.jobs.batches import Item, Prepare
 from app.quotas.quotas import Asked, Quotas
 from app.settings import WorkflowSettings
 from app.store.event_log import Change, VersionConflict
+from app.supervision.cancels import Cancels
 from app.supervision.drain import Drain
 from app.supervision.run_service import StartRequest
 from app.supervision.runs import Runs
@@ -61,6 +62,7 @@ class WorkflowService:
         definitions: WorkflowDefinitions,
         opener: WorkflowOpener,
         runs: Runs,
+        cancels: Cancels,
         drain: Drain,
         quotas: Quotas,
         settings: WorkflowSettings,
@@ -68,6 +70,7 @@ class WorkflowService:
         self.definitions = definitions
         self._opener = opener
         self._runs = runs
+        self._cancels = cancels
         self._drain = drain
         self._quotas = quotas
         self._settings = settings
@@ -156,6 +159,8 @@ class WorkflowService:
         """
         self._drain.admit()
         while True:
+            await past_run(self._runs, ask.run_id, ask.tenant)
+            await self._cancels.heed(ask.run_id)
             past = await past_run(self._runs, ask.run_id, ask.tenant)
             opened = await self._go_on(ask, past, partial(responded, past, request_id, answer))
             if opened is not None:

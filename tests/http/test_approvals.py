@@ -272,3 +272,14 @@ async def test_the_same_when_its_host_is_gone(client: Client, pool: asyncpg.Pool
     await client.host.services.runs._cancels.settle()
     await withdrawn(client, pool, run_id)
     assert desk.ran == {}
+
+
+async def test_who_decides_after_an_accepted_cancel_comes_too_late(
+    client: Client, pool: asyncpg.Pool, desk: Desk
+) -> None:
+    """CANCEL-1: also before anybody has settled what the run's host, now gone, had not read."""
+    run_id = await word_left(client, pool, "a-host-that-died")
+    answer = await decide(client, run_id)
+    assert (answer.status, answer.body["code"]) == (409, "approval_closed")
+    assert only(await client.host.services.log.read_stream(run_stream(run_id)), e.RunContinued) == []
+    assert desk.ran == {}

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import asyncpg
+
 from app.keys.key import Scope
 from tests.http.client import STREAM, Answer, Client, Stream
 from tests.workflows.conftest import Workshop, agent, function, person, sequence
@@ -219,4 +221,19 @@ async def test_a_question_that_was_withdrawn_is_asked_no_more(workshop: Workshop
     assert (late.status, late.body["code"]) == (409, "wait_is_over")
     resumed = await resume(client, run_id)
     assert (resumed.status, resumed.body["code"]) == (409, "wait_is_over"), "and nobody is sent to answer"
+    assert workshop.calls == []
+
+
+async def test_who_answers_after_an_accepted_cancel_comes_too_late(
+    workshop: Workshop, pool: asyncpg.Pool
+) -> None:
+    """CANCEL-1: the run's host, now gone, had not read that it was cancelled before it came to wait."""
+    client = await workshop.open(sequence(person("ok"), function("b")))
+    run_id = (await run(client)).body["id"]
+    left = "INSERT INTO cancel_requests (run_id, host_id, reason) VALUES ($1, 'gone', 'enough')"
+    await pool.execute(left, run_id)
+    late = await respond(client, run_id, "yes")
+    assert (late.status, late.body["code"]) == (409, "wait_is_over")
+    [ended] = of_type(await client.events(run_id), "RunWaitEnded")
+    assert (ended["cause"], ended["reason"]) == ("withdrawn", "enough")
     assert workshop.calls == []
