@@ -61,6 +61,12 @@ async def refund(order: str, for_ms: int, fails: bool, context: ToolContext) -> 
     return await _perform("refund", order, for_ms, fails, context)
 
 
+@tool(effect="destructive", requires_approval=True)
+async def charge(order: str, for_ms: int, fails: bool, context: ToolContext) -> str:
+    """Charge for an order, if a person approves of it."""
+    return await _perform("charge", order, for_ms, fails, context)
+
+
 @tool(effect="destructive", safe_to_repeat=True)
 async def settle(order: str, for_ms: int, fails: bool, context: ToolContext) -> str:
     """Settle an order. Settling it again changes nothing."""

@@ -19,6 +19,8 @@ _STREAM_TIMEOUT = ClientTimeout(total=None, sock_connect=2, sock_read=3)
 _ANSWER_TIMEOUT = ClientTimeout(total=45, sock_connect=2)
 _SHORT_TIMEOUT = ClientTimeout(total=5, sock_connect=2)
 
+_ENDS = ("RunCompleted", "RunFailed", "RunCancelled", "RunAwaitingApproval")
+
 
 class HungUp(Exception):
     """The client has had enough of this connection."""
@@ -210,7 +212,7 @@ class Client:
             self._received.complain("streams", what, self._run_id)
         self._seen = number
         self._received.frame(self._run_id, frame)
-        self._ended = fields["event"] in ("RunCompleted", "RunFailed", "RunCancelled")
+        self._ended = fields["event"] in _ENDS
 
     # --- cancelling
 

@@ -87,9 +87,9 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def plan(self) -> int:
-        """The number of the plan that it was submitted with."""
-        plan = plan_in(self.created.input[-1].content)
-        return plan.number if plan else 0
+        """The number of its plan. The run that a decision opens begins with all that was said before."""
+        plans = (plan_in(message.content) for message in reversed(self.created.input))
+        return next((plan.number for plan in plans if plan), 0)
 
     @property
     def started(self) -> Row | None:

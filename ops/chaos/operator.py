@@ -1,4 +1,4 @@
-"""Who looks after a trial's runs: finds out what came of calls that nobody knows the end of, and says so."""
+"""Who looks after a trial's runs: finds out what came of uncertain calls, says so, and decides approvals."""
 
 import asyncio
 import random
@@ -12,12 +12,14 @@ from aiohttp import ClientSession, ClientTimeout
 from ops.chaos.evidence import Body, read_bodies
 from ops.chaos.host import Host
 from ops.chaos.reach import BROKEN, Reach
-from ops.chaos.received import Received, Resolved
+from ops.chaos.received import Decided, Received, Resolved
 
 _TIMEOUT = ClientTimeout(total=5, sock_connect=2)
 _LOOK_S = 0.5
 _SHARE = 0.75
 """Of what is uncertain, so much is looked into; the rest stays as it is."""
+_APPROVED, _REJECTED = 0.6, 0.2
+"""Of what waits for an approval; nobody decides of the rest, which expires."""
 
 
 class Operator:
@@ -38,15 +40,14 @@ class Operator:
             await asyncio.sleep(_LOOK_S)
 
     async def look(self) -> None:
-        """See to everything that is uncertain now, as far as it can be found out."""
+        """See to everything that is uncertain now, as far as it can be found out, and to what waits."""
         self._reach.turn += 1
-        try:
-            async with self._reach.request(
-                "GET", "/tracon/api/tools?state=unknown&take=200", _TIMEOUT, "list unknown calls"
-            ) as response:
-                listed = (await response.json())["tool_calls"] if response.status == 200 else []
-        except BROKEN:
-            return
+        for waiting in await self._listed("/tracon/api/approvals?state=pending&take=200", "approvals"):
+            await self._decide(waiting)
+        await self._find_out()
+
+    async def _find_out(self) -> None:
+        listed = await self._listed("/tracon/api/tools?state=unknown&take=200", "tool_calls")
         wanted = [call for call in listed if self._looks_into(call)]
         living = {host.pid for host in self._hosts}  # before their files are read
         bodies = await asyncio.to_thread(
@@ -57,6 +58,36 @@ class Operator:
                 self._unanswered[found.run_id, found.call_id] = found
         for found in [*self._unanswered.values()]:
             await self._resolve(found)
+
+    async def _listed(self, path: str, name: str) -> list[dict[str, Any]]:
+        """What a host lists there now; nothing where none answers."""
+        try:
+            async with self._reach.request("GET", path, _TIMEOUT, f"list {name}") as response:
+                answer = await response.json() if response.status == 200 else {name: []}
+        except BROKEN:
+            return []
+        listed: list[dict[str, Any]] = answer[name]
+        return listed
+
+    async def _decide(self, waiting: dict[str, Any]) -> None:
+        """The same each time it is asked of the same call: an answer may have been lost."""
+        order = msgspec.json.decode(waiting["calls"][0]["arguments"])["order"]
+        found = random.Random(f"{self._seed} approval {order}").random()
+        if found > _APPROVED + _REJECTED:
+            return
+        run_id, approved = UUID(waiting["id"]), found < _APPROVED
+        path = f"/tracon/api/approvals/{run_id}/decide"
+        body = {"decision": "approve" if approved else "reject"}
+        try:
+            async with self._reach.request("POST", path, _TIMEOUT, "decide", json=body) as response:
+                code = (await response.json()).get("code")
+        except BROKEN:
+            return
+        if response.status == 200:
+            self._received.decided.append(Decided(run_id=run_id, approved=approved))
+        elif response.status != 503 and code != "approval_closed":
+            what = f"an approval could not be decided: {response.status} {code}"
+            self._received.complain("acknowledged", what, run_id)
 
     def _looks_into(self, call: dict[str, Any]) -> bool:
         order = msgspec.json.decode(call["arguments"])["order"]

@@ -34,6 +34,13 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     failed: bool
 
 
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """An operator decided of a run that waited, and was told that this is on record now."""
+
+    run_id: UUID
+    approved: bool
+
+
 class Received:
     """Filled by the clients while the trial goes on."""
 
@@ -44,6 +51,7 @@ class Received:
         self.runs: dict[UUID, int] = {}
         """Runs that somebody was told of, with the number of the plan."""
         self.resolved: list[Resolved] = []
+        self.decided: list[Decided] = []
         self.cancels: list[UUID] = []
         """Runs whose cancel was accepted."""
         self.statuses: Counter[str] = Counter()

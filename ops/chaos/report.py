@@ -10,7 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from domain.events import RunCancelled, RunCompleted, RunContinuationBlocked, RunContinued, RunFailed
+from domain.events import (
+    RunAwaitingApproval,
+    RunCancelled,
+    RunCompleted,
+    RunContinuationBlocked,
+    RunContinued,
+    RunFailed,
+)
 from ops.chaos.evidence import Evidence, History
 from ops.chaos.oracle.kills import Verdict
 from ops.chaos.received import Violation
@@ -81,6 +88,8 @@ def _ends(evidence: Evidence) -> Counter[str]:
                 found["completed"] += 1
             case RunCancelled():
                 found["cancelled"] += 1
+            case RunAwaitingApproval():
+                found["awaited an approval"] += 1
             case RunFailed(error_type=why):
                 found[f"failed, {why}"] += 1
         found["continued"] += run.first(RunContinued) is not None

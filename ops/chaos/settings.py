@@ -38,6 +38,9 @@ timeout = "1500ms"
 [run_continuation]
 enabled = true
 max_attempts = 3
+[approvals]
+expires_after = "20s"
+expiry_interval = "2s"
 [singleton_execution]
 enabled = true
 lease_duration = "3s"
@@ -61,7 +64,7 @@ supports_tools = true
 instructions = "Do what the plan says."
 provider = "primary"
 model = "first"
-tools = ["look", "note", "refund", "settle", "notify"]
+tools = ["look", "note", "refund", "charge", "settle", "notify"]
 fallbacks = [{{ provider = "backup", model = "second" }}]
 """
 

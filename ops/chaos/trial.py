@@ -16,11 +16,12 @@ from aiohttp import ClientSession, TCPConnector
 from app.assembly.stores import open_log
 from app.db.pool import closing_pool
 from app.settings.whole import Settings
+from domain.event import topic_of
 from ops.chaos import settings as trial_settings
 from ops.chaos.client import Client
 from ops.chaos.clock import Clock, library
 from ops.chaos.database import Database, database
-from ops.chaos.evidence import Evidence, read_bodies, read_defects, read_log
+from ops.chaos.evidence import RUN_ENDS, Evidence, read_bodies, read_defects, read_log
 from ops.chaos.host import Host
 from ops.chaos.injector import Injector
 from ops.chaos.link import Link
@@ -222,7 +223,8 @@ async def _open_runs(built: World) -> int:
     open_runs: int = await built.pool.fetchval(
         "SELECT count(*) FROM stored_events AS created WHERE topic = 'run.created.v1' AND NOT EXISTS ("
         " SELECT FROM stored_events AS ended WHERE ended.originator_id = created.originator_id"
-        " AND ended.topic IN ('run.completed.v1', 'run.failed.v1', 'run.cancelled.v1'))"
+        " AND ended.topic = ANY ($1))",
+        [topic_of(end) for end in RUN_ENDS],
     )
     return open_runs
 

@@ -12,6 +12,8 @@ _PASSING = ("500", "503", "529", "reset", "reset-after-preamble", "cut-0", "empt
 _SEVERE = ("cut-2", "reports-late", "silent", "400")
 
 _TOOLS = ("look", "note", "refund", "settle", "notify")
+APPROVED = "charge"
+"""It is asked for by keyless submissions without a conversation, and waits for the operator."""
 _SESSIONS = 6
 
 
@@ -66,17 +68,19 @@ def _submission(chance: random.Random, number: int, at_s: float, hosts: int) -> 
     way = chance.choice(_WAYS)
     watches = way in (Way.STREAM, Way.QUEUED)
     hang_ups = chance.choice((0, 0, 1, 2)) if watches else 0
+    own = f"session-{chance.randrange(_SESSIONS)}-{number}"
+    session_id = own if chance.random() < 0.5 else _shared(chance)
+    is_keyed = way is Way.KEYED or (way is Way.QUEUED and chance.random() < 0.5)
+    waits = session_id is None and not is_keyed and chance.random() < 0.8
     return Submission(
         at_s=at_s,
         way=way,
-        plan=_plan(chance, number),
-        session_id=f"session-{chance.randrange(_SESSIONS)}-{number}"
-        if chance.random() < 0.5
-        else _shared(chance),
-        key=f"key-{number}" if way is Way.KEYED or (way is Way.QUEUED and chance.random() < 0.5) else None,
+        plan=_plan(chance, number, waits),
+        session_id=session_id,
+        key=f"key-{number}" if is_keyed else None,
         host=chance.randrange(hosts),
         hangs_up_after=tuple(chance.randint(1, 8) for _ in range(hang_ups)),
-        cancels_after_s=chance.uniform(0.05, 2.0) if chance.random() < 0.12 else None,
+        cancels_after_s=chance.uniform(0.05, 2.0) if chance.random() < (0.4 if waits else 0.12) else None,
         priority=chance.choice((0, 0, 5)),
         max_attempts=chance.choice((1, 1, 2)),
     )
@@ -87,8 +91,10 @@ def _shared(chance: random.Random) -> str | None:
     return f"shared-{chance.randrange(_SESSIONS)}" if chance.random() < 0.6 else None
 
 
-def _plan(chance: random.Random, number: int) -> Plan:
+def _plan(chance: random.Random, number: int, waits: bool) -> Plan:
     steps = tuple(_step(chance, f"{number}-{step}") for step in range(chance.choice((0, 1, 1, 2, 3))))
+    if waits:
+        steps += ((PlannedCall(tool=APPROVED, order=f"{number}-approved", for_ms=chance.choice((0, 150))),),)
     troubles: list[Trouble] = []
     if chance.random() < 0.25:
         kinds = _PASSING if chance.random() < 0.75 else _SEVERE

@@ -1,15 +1,19 @@
 """No check of the oracle is there for show: each has a history that it complains of."""
 
+from typing import Any
+from uuid import UUID
+
 import msgspec
 import pytest
 
 from domain import events as e
 from domain.ids import RunId
+from domain.waiting import AwaitedCall, CallDecision, WaitOver
 from ops.chaos.evidence import Evidence, Row
-from ops.chaos.oracle import effects, log, outcomes, sessions, submissions
+from ops.chaos.oracle import approvals, effects, log, outcomes, sessions, submissions
 from ops.chaos.oracle.audit import CHECKS, Check, audit
-from ops.chaos.received import Answer, Received, Resolved
-from ops.chaos.workload import Submission, Way
+from ops.chaos.received import Answer, Decided, Received, Resolved
+from ops.chaos.workload import APPROVED, Submission, Way
 from tests.chaos.forged import (
     ASKED,
     BODIES,
@@ -36,11 +40,17 @@ from tests.chaos.forged import (
 )
 
 
-def received(*answers: Answer, resolved: tuple[Resolved, ...] = (), cancelled: bool = False) -> Received:
+def received(
+    *answers: Answer,
+    resolved: tuple[Resolved, ...] = (),
+    decided: tuple[Decided, ...] = (),
+    cancelled: bool = False,
+) -> Received:
     told = Received()
     told.told_of(RUN, PLAN.number)
     told.answers += answers
     told.resolved += resolved
+    told.decided += decided
     told.cancels += [RUN] * cancelled
     for one in map(frame, rows(WHOLE)):
         told.frame(RUN, one)
@@ -63,12 +73,16 @@ ONE, TWO = (
     )
     for more in ({}, {"cost": 1})
 )
+AWAITED = AwaitedCall(call_id=CALL.id, tool=APPROVED, arguments="{}", effect=e.ToolEffect.DESTRUCTIVE)
 RESOLVED = Resolved(run_id=RUN, call_id=CALL.id, output="done", failed=False)
 TWICE = {RUN: rows(WHOLE), OTHER: rows(WHOLE, OTHER, position=3)}
 REPEATED = {
     RUN: rows((CREATED, STARTED, CALLED, REPLIED, INVOKING)),
     OTHER: rows((CREATED, STARTED, CALLED, REPLIED, INVOKING), OTHER),
 }
+
+WAITING = (CREATED, STARTED, CALLED, REPLIED, e.RunAwaitingApproval(calls=(AWAITED,)))
+"""A run that waits for somebody to approve of its call."""
 
 DOCTORED: dict[Check, Evidence] = {
     log.acknowledged: with_run(*WHOLE[:-1], received=received()),
@@ -89,6 +103,9 @@ DOCTORED: dict[Check, Evidence] = {
         *WHOLE[:5], ORPHANED, e.RunContinued(by=RunId(OTHER)), received=received(cancelled=True)
     ),
     outcomes.settled: evidence(streams={OTHER: rows([reserved()], OTHER)}),
+    approvals.granted: evidence(bodies=(body("began", 5.1, tool=APPROVED), body("ended", 5.5))),
+    approvals.settled_once: with_run(*WAITING),
+    approvals.decisions: evidence(received=received(decided=(Decided(run_id=RUN, approved=True),))),
 }
 
 
@@ -176,6 +193,60 @@ class TestOutcomes:
     def test_a_key_that_was_released_is_settled(self) -> None:
         free = rows([reserved(), e.IdempotencyKeyReleased(run_id=RunId(RUN), reason="run_failed")], OTHER)
         assert list(outcomes.settled(evidence(streams={OTHER: free}))) == []
+
+
+class TestApprovals:
+    """TOOL-2: what waits for a person is done if somebody approved of it; an approval is settled once."""
+
+    ASKED_FOR = e.ApprovalRequested(run_id=RunId(RUN), agent="worker", calls=(AWAITED,))
+    EXPIRED = e.ApprovalExpired(run_id=RunId(RUN))
+    APPROVAL = UUID(int=60)
+
+    def decided(self, *, approved: bool) -> e.ApprovalDecided:
+        decisions = {CALL.id: CallDecision(approved=approved)}
+        return e.ApprovalDecided(run_id=RunId(RUN), decisions=decisions, opens=RunId(OTHER))
+
+    def whole(
+        self, *afterwards: e.Event, settled: tuple[e.Event, ...], approved: bool = True, **changes: Any
+    ) -> Evidence:
+        """A run that waited, its approval, and the run in which the call was made."""
+        decisions = {CALL.id: CallDecision(approved=approved)}
+        opened = msgspec.structs.replace(CREATED, continued_from_run_id=RunId(RUN), decisions=decisions)
+        streams = {
+            RUN: rows((*WAITING, *afterwards)),
+            OTHER: rows((opened, STARTED, INVOKING, RETURNED, COMPLETED), OTHER, position=100),
+            self.APPROVAL: rows((self.ASKED_FOR, *settled), self.APPROVAL),
+        }
+        made = body("began", 5.1, tool=APPROVED, run_id=OTHER)
+        return evidence(streams=streams, bodies=(made,), **changes)
+
+    def test_one_that_was_approved_opens_a_run_that_makes_the_call(self) -> None:
+        told = received(decided=(Decided(run_id=RUN, approved=True),))
+        continued = e.RunContinued(by=RunId(OTHER))
+        whole = self.whole(continued, settled=(self.decided(approved=True),), received=told)
+        checks: tuple[Check, ...] = (approvals.granted, approvals.settled_once, approvals.decisions)
+        assert [violation for check in checks for violation in check(whole)] == []
+
+    def test_a_call_that_was_rejected_and_made(self) -> None:
+        rejected = self.whole(settled=(self.decided(approved=False),), approved=False)
+        [found] = approvals.granted(rejected)
+        assert found.run_id == OTHER
+
+    def test_a_decision_that_is_on_record_otherwise(self) -> None:
+        told = received(decided=(Decided(run_id=RUN, approved=True),))
+        [found] = approvals.decisions(self.whole(settled=(self.decided(approved=False),), received=told))
+        assert found.rule == "acknowledged"
+
+    def test_one_that_expired_and_was_decided(self) -> None:
+        ended = e.RunWaitEnded(cause=WaitOver.EXPIRED)
+        continued = e.RunContinued(by=RunId(OTHER))
+        twice = self.whole(ended, continued, settled=(self.EXPIRED, self.decided(approved=True)))
+        assert len(list(approvals.settled_once(twice))) == 1
+        assert list(approvals.settled_once(self.whole(ended, settled=(self.EXPIRED,)))) == []
+
+    def test_a_run_that_does_not_know_what_came_of_its_approval(self) -> None:
+        assert len(list(approvals.settled_once(self.whole(settled=(self.EXPIRED,))))) == 1
+        assert len(list(approvals.settled_once(self.whole(settled=(self.decided(approved=True),))))) == 1
 
 
 def test_what_was_accepted_with_a_key_is_one_run_although_it_failed() -> None:

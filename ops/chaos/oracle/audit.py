@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from ops.chaos.evidence import Evidence
-from ops.chaos.oracle import effects, log, outcomes, sessions, submissions
+from ops.chaos.oracle import approvals, effects, log, outcomes, sessions, submissions
 from ops.chaos.received import Violation
 
 Check = Callable[[Evidence], Iterator[Violation]]
@@ -17,6 +17,9 @@ CHECKS: tuple[Check, ...] = (
     effects.keys,
     effects.results,
     effects.model_calls,
+    approvals.granted,
+    approvals.settled_once,
+    approvals.decisions,
     submissions.once,
     submissions.answers,
     sessions.apart,

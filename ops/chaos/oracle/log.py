@@ -10,6 +10,7 @@ from app.http.display import frame_data
 from domain.events import (
     AfterEnd,
     JobAttemptsExhausted,
+    RunAwaitingApproval,
     RunCancelled,
     RunCancelRequested,
     RunCompleted,
@@ -29,6 +30,7 @@ _STATUS_OF = {
     RunCompleted: RunStatus.COMPLETED,
     RunFailed: RunStatus.FAILED,
     RunCancelled: RunStatus.CANCELLED,
+    RunAwaitingApproval: RunStatus.AWAITING_APPROVAL,
 }
 
 
