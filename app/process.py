@@ -19,9 +19,9 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 def settle_heap() -> None:
     """What is there when a host is ready stays for good: the search for cycles need not look at it again.
 
-    Nor need it look often. Reference counts free what runs leave behind; the few cycles are those of
-    exceptions. With the interpreter's own thresholds a host under load spent a fifth of its time searching.
+    Nor need it look often: a run that is over is freed by reference counts alone, which has a test. With the
+    interpreter's own thresholds a host under load spent a fifth of its time searching.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, 20, 20)
+    gc.set_threshold(_NEW_OBJECTS, 10, 10)

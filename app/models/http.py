@@ -32,7 +32,7 @@ _may_send: ContextVar[MaySend] = ContextVar("may_send", default=always)
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Asks, when there is a connection, which may take a while, whether the request may still leave."""
+    """Asks whether the request may still be made when its connection, which may take a while, is there."""
 
     async def connect(self, *args: Any, **options: Any) -> Connection:
         connection = await super().connect(*args, **options)

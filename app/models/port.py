@@ -59,7 +59,7 @@ class NotSent(Exception):
 
 
 MaySend = Callable[[], bool]
-"""Asked at the last moment before a request leaves, when the connection is there. No means NotSent."""
+"""Asked when the connection is there, right before the request is written to it. No means NotSent."""
 
 
 def always() -> bool:

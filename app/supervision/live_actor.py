@@ -2,6 +2,7 @@
 
 import asyncio
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import assert_never
 
 import msgspec
@@ -24,13 +25,45 @@ class PenLost(msgspec.Struct, frozen=True):
     cause: BaseException
 
 
-class LiveActor(Actor[Cancel | PenLost]):
+Mail = Cancel | PenLost
+
+
+class Stop:
+    """Whether a run is being ended on purpose, for the actor and for the parts that do its work.
+
+    It is apart from the actor, so that those parts do not refer back to what holds them.
+    """
+
+    def __init__(self, live: LiveRun, mail: Sequence[Mail]) -> None:
+        self._live = live
+        self._mail = mail
+        self.deadline: asyncio.Timeout | None = None
+
+    def asked(self) -> bool:
+        """Whether the work is being unwound on purpose. What was asked is recorded before what came of it."""
+        return self.heed() is not None or (self.deadline is not None and self.deadline.expired())
+
+    def heed(self) -> CancelRun | None:
+        """Read the mail. Raise what the pen was lost for."""
+        for message in self._mail:
+            match message:
+                case PenLost(cause=cause):
+                    raise cause
+                case Cancel(reason=reason):
+                    self._live.execute(RequestCancel(reason=reason))
+                    return CancelRun(reason=reason, descendants=self._live.ended_below)
+                case _:
+                    assert_never(message)
+        return None
+
+
+class LiveActor(Actor[Mail]):
     """One task owns one run. It is told what happens, and ends the run once (CANCEL-3)."""
 
     def __init__(self, live: LiveRun) -> None:
         super().__init__()
         self._live = live
-        self._deadline: asyncio.Timeout | None = None
+        self._stop = Stop(live, self.mail)
 
     @property
     def run_id(self) -> RunId:
@@ -52,19 +85,3 @@ class LiveActor(Actor[Cancel | PenLost]):
     def release(self) -> None:
         """Give up the pen."""
         self._live.release()
-
-    def _stopping(self) -> bool:
-        """Whether the work is being unwound on purpose. What was asked is recorded before what came of it."""
-        return self._heed_mail() is not None or (self._deadline is not None and self._deadline.expired())
-
-    def _heed_mail(self) -> CancelRun | None:
-        for message in self.mail:
-            match message:
-                case PenLost(cause=cause):
-                    raise cause
-                case Cancel(reason=reason):
-                    self._live.execute(RequestCancel(reason=reason))
-                    return CancelRun(reason=reason, descendants=self._live.ended_below)
-                case _:
-                    assert_never(message)
-        return None

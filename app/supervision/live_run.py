@@ -121,5 +121,6 @@ class LiveRun:
 
     def release(self) -> None:
         """Give up the pen: from here on somebody else may write the stream."""
+        self.on_fact = None  # whoever listened refers to the run, too
         if self._pen is not None:
             self._pen.close()

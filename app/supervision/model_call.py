@@ -1,19 +1,24 @@
 """One call to one link: the text that comes back, told as it arrives, without what it repeats."""
 
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
+from time import perf_counter
 
 import msgspec
 
+from app.faults import fault_point
+from app.metrics import Metrics
 from app.models.port import (
     MaySend,
     ModelAdapter,
     ModelCallError,
     ModelReply,
     ModelRequest,
+    NotSent,
     TextChunk,
     always,
 )
+from domain.agent import Link
 from domain.failure import CallFailure, FailureKind
 from domain.messages import AssistantMessage
 from domain.seam import Seam
@@ -49,6 +54,21 @@ async def call_model(
         raise ModelCallError(msgspec.structs.replace(error.failure, content_delivered=told)) from None
     hear(seam.rest())
     return _with_text(reply, "".join(new))
+
+
+@contextmanager
+def timed(metrics: Metrics, link: Link) -> Iterator[None]:
+    """Around a call: how long it took, whatever came of it. One that was not sent was none."""
+    began, was_made = perf_counter(), True
+    try:
+        yield
+    except NotSent:
+        was_made = False
+        raise
+    finally:
+        if was_made:
+            metrics.model_call_seconds.labels(link.provider, link.model).observe(perf_counter() - began)
+            fault_point("model.call.after")
 
 
 async def _listen(

@@ -12,7 +12,7 @@ from app.models.port import MaySend, ModelReply, ModelRequest
 from app.models.response_cache import cache_key
 from app.supervision.compaction_step import fixed_tokens
 from app.supervision.live_run import LiveRun
-from app.supervision.model_call import call_model
+from app.supervision.model_call import call_model, timed
 from app.supervision.model_request import request_for, tools_of
 from app.supervision.ownership import call_as_owner
 from app.supervision.step_text import StepText
@@ -108,16 +108,14 @@ class ModelStep:
         self, link: Link, account: Account, request: ModelRequest, may_send: MaySend
     ) -> ModelReply:
         self._text.begin_call()
-        self._began = began = perf_counter()
+        self._began = perf_counter()
         tell = self._text.tell if self._live.streaming else None
-        try:
-            adapter = self._bench.accounts.adapter(account)
-            return await call_model(adapter, request, self._text.so_far, tell, may_send)
-        finally:
-            self._text.end_call()
-            took_s = perf_counter() - began
-            self._bench.metrics.model_call_seconds.labels(link.provider, link.model).observe(took_s)
-            fault_point("model.call.after")
+        adapter = self._bench.accounts.adapter(account)
+        with timed(self._bench.metrics, link):
+            try:
+                return await call_model(adapter, request, self._text.so_far, tell, may_send)
+            finally:
+                self._text.end_call()
 
     def _hit(self, reply: ModelReply) -> None:
         """A kept reply answers. Whoever watches hears it like any other (BREAK-3)."""

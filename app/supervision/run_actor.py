@@ -64,7 +64,7 @@ class RunActor(LiveActor):
         self._spending = bench.trees.spending_of(live)
         self._model_step = ModelStep(live, bench, definition)
         self._side_steps = SideSteps(live, bench, definition, self._spending)
-        self._tool_step = ToolStep(live, bench, definition, children, self._spending, self._stopping)
+        self._tool_step = ToolStep(live, bench, definition, children, self._spending, self._stop.asked)
 
     async def run(self) -> None:
         ending = await self._turn()
@@ -72,17 +72,17 @@ class RunActor(LiveActor):
 
     async def _turn(self) -> Ending:
         timeout_s = self._bench.turn.timeout
-        self._deadline = asyncio.timeout(timeout_s)
+        self._stop.deadline = asyncio.timeout(timeout_s)
         try:
             with self.interruptible():
-                async with self._deadline:
+                async with self._stop.deadline:
                     if self._wait is not None:
                         await self._wait()
                     return await self._steps()
         except Interrupted:
-            return self._heed_mail() or CompleteRun()
+            return self._stop.heed() or CompleteRun()
         except TimeoutError:
-            if not self._deadline.expired():
+            if not self._stop.deadline.expired():
                 raise
             if self._live.run.status is RunStatus.QUEUED:
                 return FailRun(error=_turn_did_not_come(timeout_s))

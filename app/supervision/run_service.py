@@ -179,12 +179,16 @@ class RunService:
     async def _not_too_late(self, run_id: RunId, by: str | None, reason: str) -> None:
         """Word was left for a run that may have ended before its owner could have heard of it.
 
-        Its owner may not know that: somebody else has closed the run, and may have gone on from it.
+        Its owner may not know that: somebody else has closed the run, and may have gone on from it. Where it
+        came to wait meanwhile, others may have read the word first, and have withdrawn it for that.
         """
         run = await self._runs.load(run_id)
-        if run.status.awaits and await self._withdrawn(run, by, reason):
-            return
-        if run.status.ended and run.status is not RunStatus.CANCELLED:
+        if run.status.awaits:
+            if await self._withdrawn(run, by, reason):
+                return
+            run = await self._runs.load(run_id)
+        heeded = run.status is RunStatus.CANCELLED or run.wait_over is WaitOver.WITHDRAWN
+        if run.status.ended and not heeded:
             await self._cancels.take_back(run_id)
             raise RunAlreadyEnded(run_id, run.status)
 

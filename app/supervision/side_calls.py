@@ -13,7 +13,7 @@ from app.models.gate import CallFailed, CallOverdue
 from app.models.port import MaySend, ModelReply, ModelRequest
 from app.models.response_cache import cache_key
 from app.supervision.live_run import LiveRun
-from app.supervision.model_call import call_model
+from app.supervision.model_call import call_model, timed
 from app.supervision.ownership import call_as_owner
 from app.supervision.side_chain import SideChain
 from app.supervision.side_request import SideQuestion, request_for
@@ -131,13 +131,9 @@ class SideCalls:
     async def _made(
         self, link: Link, account: Account, request: ModelRequest, may_send: MaySend
     ) -> ModelReply:
-        self._began = began = perf_counter()
-        try:
+        self._began = perf_counter()
+        with timed(self._bench.metrics, link):
             return await call_model(self._bench.accounts.adapter(account), request, "", None, may_send)
-        finally:
-            took_s = perf_counter() - began
-            self._bench.metrics.model_call_seconds.labels(link.provider, link.model).observe(took_s)
-            fault_point("model.call.after")
 
     def _hit(self, _: ModelReply) -> None:
         self._cached, self.waiting_at = True, None

@@ -49,6 +49,7 @@ class StepText:
         """Everything told is on its way to the watchers."""
         if self._window is not None:
             self._window.flush()
+            self._window = None
 
     def carry_on(self) -> None:
         """The call broke off: what it has told is the beginning of what the next one is to say."""

@@ -1,7 +1,7 @@
 """The tool calls that a reply asked for: each invoked on record, run, and its result on record."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from app.faults import fault_point
@@ -53,8 +53,9 @@ class ToolStep:
     ) -> None:
         self._live = live
         self._bench = bench
-        self._tools = frozenset(definition.tools)
-        self._agents = frozenset(definition.agents)
+        tools, agents = frozenset(definition.tools), frozenset(definition.agents)
+        self._names = tools | agents
+        self._find = partial(_found, bench, live.tenant, tools, agents)
         self.gate = ApprovalGate(live, self._find)
         self._calls_to_agents = AgentCalls(live, children)
         self._spending = spending
@@ -86,7 +87,7 @@ class ToolStep:
             return None
         tool = self._find(call.name)
         if tool is None:
-            known = ", ".join(sorted(self._tools | self._agents)) or "none"
+            known = ", ".join(sorted(self._names)) or "none"
             output = f"There is no tool {call.name!r}. Tools that may be called: {known}."
             self._fail(call, ToolFailure.UNKNOWN_TOOL, output)
             return None
@@ -105,11 +106,6 @@ class ToolStep:
             InvokeTool(call_id=call.id, effect=tool.effect, call_key=key, safe_to_repeat=tool.safe_to_repeat)
         )
         return call, tool, key
-
-    def _find(self, name: str) -> Tool | AgentTool | None:
-        if name in self._agents:
-            return self._bench.agents.get(self._live.tenant, name)
-        return self._bench.tools.get(name) if name in self._tools else None
 
     @property
     def _runs_no_bodies(self) -> bool:
@@ -199,3 +195,12 @@ class ToolStep:
             deadline=self._live.deadline,
             on_usage=self._spending.reporter(call.id),
         )
+
+
+def _found(
+    bench: Workbench, tenant: str, tools: Collection[str], agents: Collection[str], name: str
+) -> Tool | AgentTool | None:
+    """What an agent with these tools and agents may call by this name."""
+    if name in agents:
+        return bench.agents.get(tenant, name)
+    return bench.tools.get(name) if name in tools else None

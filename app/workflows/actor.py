@@ -45,7 +45,7 @@ class WorkflowActor(LiveActor):
         )
         self._has_slot = False
         self._spending = bench.host.trees.spending_of(live)
-        self._nodes = Nodes(live, bench, self._spending, self._stopping)
+        self._nodes = Nodes(live, bench, self._spending, self._stop.asked)
 
     async def run(self) -> None:
         try:
@@ -56,16 +56,16 @@ class WorkflowActor(LiveActor):
                 self._bench.slots.give_back()
 
     async def _work(self) -> Ending:
-        self._deadline = asyncio.timeout(None)
+        self._stop.deadline = asyncio.timeout(None)
         try:
             with self.interruptible():
-                async with self._deadline:
+                async with self._stop.deadline:
                     error = await self._begin()
                     return await self._steps() if error is None else FailRun(error=error)
         except Interrupted:
-            return self._heed_mail() or CompleteRun()
+            return self._stop.heed() or CompleteRun()
         except TimeoutError:
-            if not self._deadline.expired():
+            if not self._stop.deadline.expired():
                 raise
             return FailRun(error=_deadline_passed(self._bench.settings.run_timeout))
 
@@ -76,8 +76,8 @@ class WorkflowActor(LiveActor):
             self._live.execute(StartRun(host=self._bench.host.host), within_s=COMPANY_S)
         timeout_s = self._bench.settings.run_timeout
         self._live.may_take(timeout_s)
-        if self._deadline is not None:
-            self._deadline.reschedule(asyncio.get_running_loop().time() + timeout_s)
+        if self._stop.deadline is not None:
+            self._stop.deadline.reschedule(asyncio.get_running_loop().time() + timeout_s)
         return await patiently(self._spending.begin, self._bench.host.store.outage_patience)
 
     async def _wait_for_slot(self) -> None:

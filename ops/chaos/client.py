@@ -19,7 +19,8 @@ _STREAM_TIMEOUT = ClientTimeout(total=None, sock_connect=2, sock_read=3)
 _ANSWER_TIMEOUT = ClientTimeout(total=45, sock_connect=2)
 _SHORT_TIMEOUT = ClientTimeout(total=5, sock_connect=2)
 
-_ENDS = ("RunCompleted", "RunFailed", "RunCancelled", "RunAwaitingApproval")
+_WAITS = "RunAwaitingApproval"
+_ENDS = ("RunCompleted", "RunFailed", "RunCancelled", _WAITS)
 
 
 class HungUp(Exception):
@@ -45,6 +46,7 @@ class Client:
         self._run_id: UUID | None = None
         self._seen = 0
         self._ended = False
+        self._waits = False
         self._over = over
 
     async def run(self) -> None:
@@ -53,6 +55,8 @@ class Client:
             cancelling = tasks.create_task(self._cancel_in_time())
             try:
                 await self._submit()
+                if self._waits:
+                    await cancelling  # it can be cancelled still, and whoever wants that does not wait to see
             finally:
                 cancelling.cancel()
 
@@ -212,7 +216,7 @@ class Client:
             self._received.complain("streams", what, self._run_id)
         self._seen = number
         self._received.frame(self._run_id, frame)
-        self._ended = fields["event"] in _ENDS
+        self._ended, self._waits = fields["event"] in _ENDS, fields["event"] == _WAITS
 
     # --- cancelling
 

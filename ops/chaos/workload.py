@@ -80,10 +80,16 @@ def _submission(chance: random.Random, number: int, at_s: float, hosts: int) -> 
         key=f"key-{number}" if is_keyed else None,
         host=chance.randrange(hosts),
         hangs_up_after=tuple(chance.randint(1, 8) for _ in range(hang_ups)),
-        cancels_after_s=chance.uniform(0.05, 2.0) if chance.random() < (0.4 if waits else 0.12) else None,
+        cancels_after_s=_cancels_after_s(chance, waits),
         priority=chance.choice((0, 0, 5)),
         max_attempts=chance.choice((1, 1, 2)),
     )
+
+
+def _cancels_after_s(chance: random.Random, waits: bool) -> float | None:
+    """More often, and later, where the run comes to wait for a person."""
+    often, latest_s = (0.4, 4.0) if waits else (0.12, 2.0)
+    return chance.uniform(0.05, latest_s) if chance.random() < often else None
 
 
 def _shared(chance: random.Random) -> str | None:

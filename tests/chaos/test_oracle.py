@@ -89,6 +89,7 @@ def test_a_run_that_was_told_of_and_is_not_in_the_log() -> None:
     [
         answer({"status": "Completed", "answer": "Something else."}),
         answer({"run": {"status": "Failed"}}, status=502),
+        answer({"status": "AwaitingApproval", "answer": None}, status=202),
     ],
 )
 def test_an_end_that_was_told_otherwise(wrong: Answer) -> None:

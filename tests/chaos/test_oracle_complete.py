@@ -244,6 +244,13 @@ class TestApprovals:
         assert len(list(approvals.settled_once(twice))) == 1
         assert list(approvals.settled_once(self.whole(ended, settled=(self.EXPIRED,)))) == []
 
+    def test_one_that_nobody_decided_must_expire(self) -> None:
+        asked = msgspec.structs.replace(self.ASKED_FOR, expires_after_s=20.0)
+        streams = {RUN: rows(WAITING), self.APPROVAL: rows((asked,), self.APPROVAL)}
+        assert list(approvals.settled_once(evidence(streams=streams))) == []
+        late = tuple(map(_later, rows(WHOLE, OTHER, position=100)))
+        assert len(list(approvals.settled_once(evidence(streams={**streams, OTHER: late})))) == 1
+
     def test_a_run_that_does_not_know_what_came_of_its_approval(self) -> None:
         assert len(list(approvals.settled_once(self.whole(settled=(self.EXPIRED,))))) == 1
         assert len(list(approvals.settled_once(self.whole(settled=(self.decided(approved=True),))))) == 1

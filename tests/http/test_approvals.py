@@ -10,6 +10,7 @@ from app.keys.key import Scope
 from domain import events as e
 from domain.ids import RunId, run_stream
 from domain.messages import ToolMessage
+from domain.refusals import RunAlreadyEnded
 from tests.hosts import OpenHost, follow, kinds, only, start
 from tests.http.approving import Desk, decide, gone_on, opened, settings, waits
 from tests.http.client import Client
@@ -283,3 +284,21 @@ async def test_who_decides_after_an_accepted_cancel_comes_too_late(
     assert (answer.status, answer.body["code"]) == (409, "approval_closed")
     assert only(await client.host.services.log.read_stream(run_stream(run_id)), e.RunContinued) == []
     assert desk.ran == {}
+
+
+async def test_a_cancel_that_was_heeded_by_others_first_is_no_cancel_that_came_too_late(
+    client: Client, pool: asyncpg.Pool
+) -> None:
+    """CANCEL-1: between its word and its look at the run, somebody who came to decide withdrew the run."""
+    run_id = await word_left(client, pool, "a-host-that-died")
+    await decide(client, run_id)
+    await client.host.services.runs._not_too_late(run_id, None, "changed my mind")
+    with pytest.raises(RunAlreadyEnded):
+        await client.host.services.runs._not_too_late(await opened_and_gone(client), None, "too late")
+
+
+async def opened_and_gone(client: Client) -> RunId:
+    """A run that waited, and that a decision has gone on from."""
+    run_id = await waits(client)
+    await opened(client, run_id)
+    return run_id

@@ -1,6 +1,7 @@
 """What waits for a person is done if somebody approved of it, and not otherwise (TOOL-2)."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 from domain.events import (
     ApprovalDecided,
@@ -15,6 +16,8 @@ from ops.chaos.evidence import Evidence, History, Row
 from ops.chaos.received import Violation
 from ops.chaos.workload import APPROVED
 
+_EXPIRY_SLACK_S = 30.0
+"""The database may be away for a while, and the duty has to find another host then."""
 _SETTLED = (ApprovalDecided, ApprovalExpired, ApprovalWithdrawn)
 
 
@@ -32,7 +35,8 @@ def granted(evidence: Evidence) -> Iterator[Violation]:
 
 
 def settled_once(evidence: Evidence) -> Iterator[Violation]:
-    """An approval is settled once at most, and its run's stream says the same of it."""
+    """An approval is settled once, unless its time is not over, and its run's stream says the same of it."""
+    latest = max((row.at for rows in evidence.streams.values() for row in rows), default=None)
     waiting = {run.run_id: run for run in evidence.runs.values() if run.first(RunAwaitingApproval)}
     for rows in evidence.streams.values():
         asked = rows[0].event
@@ -42,8 +46,11 @@ def settled_once(evidence: Evidence) -> Iterator[Violation]:
         if run is None:
             what = "an approval was asked for, and the run does not wait for it"
             yield Violation(rule="approvals", what=what, run_id=asked.run_id)
-        else:
-            yield from _one_end(run, [row for row in rows if isinstance(row.event, _SETTLED)])
+            continue
+        settled = [row for row in rows if isinstance(row.event, _SETTLED)]
+        yield from _one_end(run, settled)
+        if not settled and latest is not None and _is_overdue(rows[0], asked, latest):
+            yield _of(run, "its approval should have expired long ago")
     for run in waiting.values():
         yield _of(run, "it waits for an approval that nobody was asked for")
 
@@ -73,6 +80,12 @@ def _one_end(run: History, settled: list[Row]) -> Iterator[Violation]:
         yield _of(run, f"its approval opened run {opened}, and it says that it goes on in {by}")
     if bool(run.first(RunWaitEnded)) != any(not isinstance(row.event, ApprovalDecided) for row in settled):
         yield _of(run, "its approval and its own stream do not agree on whether it still waits")
+
+
+def _is_overdue(row: Row, asked: ApprovalRequested, now: datetime) -> bool:
+    if asked.expires_after_s is None:
+        return False
+    return now > row.at + timedelta(seconds=asked.expires_after_s + _EXPIRY_SLACK_S)
 
 
 def _before(run: History, evidence: Evidence) -> list[History]:

@@ -113,7 +113,8 @@ def _answer(answer: Answer, evidence: Evidence) -> Iterator[Violation]:
 def _record_in(answer: Answer) -> dict[str, Any] | None:
     """The run that the answer carries. One that says no more than "try again" carries none."""
     body = msgspec.json.decode(answer.body)
-    told: dict[str, Any] | None = body if answer.status == 200 else body.get("run")
+    is_record = answer.status == 200 or body.get("status") == RunStatus.AWAITING_APPROVAL
+    told: dict[str, Any] | None = body if is_record else body.get("run")
     return told
 
 
