@@ -81,6 +81,11 @@ class Host:
         assert line, f"{self._name} did not start"
         self.url = line.split()[-1]
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     async def kill(self) -> None:
         """The way an operating system does it: no goodbye."""
         await asyncio.to_thread(self._kill)
@@ -123,10 +128,10 @@ async def insist(http: aiohttp.ClientSession, choose: Callable[[], Host], key: s
         await asyncio.sleep(0.1)
 
 
-async def work_is_under_way(conn: asyncpg.Connection, charges: int) -> None:
-    """Return when more charges than that are on record."""
+async def at_work(conn: asyncpg.Connection, host: Host) -> None:
+    """Return when a run has begun on the host that is not over yet."""
     async with asyncio.timeout(30):
-        while await conn.fetchval(CHARGES) <= charges:
+        while not await conn.fetchval(LIVE, f"%-{host.pid}-%"):
             await asyncio.sleep(0.01)
 
 
@@ -135,7 +140,10 @@ async def work_is_under_way(conn: asyncpg.Connection, charges: int) -> None:
 async def test_each_key_is_carried_out_once_and_every_answer_for_it_is_the_same(
     database: str, tmp_path: Path, seed: int
 ) -> None:
-    """IDEM-3, IDEM-4, IDEM-5, IDEM-6: 50 clients, 20 keys in waves, a kill in each wave, and retries."""
+    """IDEM-3, IDEM-4, IDEM-5, IDEM-6: 50 clients, 20 keys in waves, a kill in each wave, and retries.
+
+    One more client in each wave insists on the host that is killed, so that each kill meets a run.
+    """
     chance = random.Random(seed)
     answers: dict[str, list[Answer]] = {key: [] for key in KEYS}
     waves = [KEYS[start : start + len(KEYS) // KILLS] for start in range(0, len(KEYS), len(KEYS) // KILLS)]
@@ -149,12 +157,15 @@ async def test_each_key_is_carried_out_once_and_every_answer_for_it_is_the_same(
                 key = chance.choice(keys)
                 answers[key].append(await insist(http, lambda: chance.choice(hosts), key))
 
+        async def faithful(host: Host, key: str) -> None:
+            answers[key].append(await insist(http, lambda: host, key))
+
         async def reaper(mortal: Host) -> None:
-            for wave in begun:
-                charges = await conn.fetchval(CHARGES)
+            for wave, keys in zip(begun, waves, strict=True):
+                tasks.create_task(faithful(mortal, keys[0]))
+                await at_work(conn, mortal)
                 wave.set()
-                await work_is_under_way(conn, charges)
-                await asyncio.sleep(chance.uniform(0, 0.15))
+                await asyncio.sleep(chance.uniform(0, 0.2))  # a run takes a quarter of a second at least
                 await mortal.kill()
                 await mortal.start()
 
@@ -172,7 +183,13 @@ async def test_each_key_is_carried_out_once_and_every_answer_for_it_is_the_same(
     await conn.close()
 
 
-CHARGES = "SELECT count(*) FROM stored_events WHERE topic = 'tool.returned.v1'"
+LIVE = """
+SELECT count(*) FROM stored_events AS begun
+ WHERE topic = 'run.started.v1' AND convert_from(state, 'UTF8')::json ->> 'host' LIKE $1
+   AND NOT EXISTS (
+       SELECT FROM stored_events AS ended WHERE ended.originator_id = begun.originator_id
+          AND ended.topic IN ('run.completed.v1', 'run.failed.v1', 'run.cancelled.v1'))
+"""
 CONTINUED = "SELECT count(*) FROM stored_events WHERE topic = 'run.continued.v1'"
 KEY_EVENTS = """
 SELECT split_part(topic, '.', 2) AS what, count(*) FROM stored_events
