@@ -32,10 +32,7 @@ class DefinitionHistory(Generic[D, E]):
 
     async def version(self, tenant: str, name: str) -> Versioned[D]:
         """What was said last; version 0 where nothing was."""
-        last = await self._log.read_last(self._kind.stream(tenant, name))
-        if last is None:
-            return Versioned()
-        return version_after(self._kind, cast(E, last.event), last.sequence)
+        return self._version_at(await self._log.read_last(self._kind.stream(tenant, name)))
 
     async def all_versions(self, tenant: str, name: str) -> list[Recorded[E]]:
         """Oldest first. Raise the kind's NotFound for what was never defined."""
@@ -48,15 +45,21 @@ class DefinitionHistory(Generic[D, E]):
         self, tenant: str, name: str, command: Define[D] | Remove, expected: Expected
     ) -> Defined:
         """Raise VersionMoved, or the kind's NotFound. What is just that already is no new version."""
+        stream = self._kind.stream(tenant, name)
         while True:
-            now = await self.version(tenant, name)
+            last = await self._log.read_last(stream)
+            now = self._version_at(last)
             events = decide(self._kind, now, command, expected)
             if not events:
-                return Defined(recorded=(await self.all_versions(tenant, name))[-1])
-            stream = self._kind.stream(tenant, name)
+                return Defined(recorded=cast(Recorded[E], last))
             change = Change(stream_id=stream, expected=now.version, tenant=tenant, events=tuple(events))
             try:
                 [recorded] = await self._log.append(change)
             except VersionConflict:
                 continue  # somebody else was first: see whether it is still as it was expected to be
             return Defined(recorded=recorded, is_new=now.definition is None)
+
+    def _version_at(self, last: Recorded[Event] | None) -> Versioned[D]:
+        if last is None:
+            return Versioned()
+        return version_after(self._kind, cast(E, last.event), last.sequence)

@@ -44,7 +44,7 @@ class Approvals:
         self,
         log: EventLog,
         runs: Runs,
-        heed: Callable[[RunId], Awaitable[None]],
+        heed: Callable[[RunId], Awaitable[object]],
         now: Callable[[], Awaitable[datetime]],
         max_attempts: int,
     ) -> None:
@@ -68,8 +68,6 @@ class Approvals:
         IncompleteDecision, DecidedOtherwise, ApprovalClosed, or StoreUnavailable: then say it again.
         """
         while True:
-            await self.history(tenant, run_id)
-            await self._heed(run_id)
             run, history = await self._as_read(tenant, run_id)
             approval = a.fold(history)
             if approval.is_overdue(await self._now()):
@@ -113,8 +111,12 @@ class Approvals:
             return
 
     async def _as_read(self, tenant: str, run_id: RunId) -> tuple[Run, History]:
-        """The run before the approval: where that is still pending, the run was, too, when it was read."""
+        """The run before the approval: where that is still pending, the run was, too, when it was read.
+
+        Before both, a cancel of the run that nobody has heard of is carried out.
+        """
         await self.history(tenant, run_id)
+        await self._heed(run_id)
         run = await self._runs.load(run_id)
         return run, await self.history(tenant, run_id)
 

@@ -105,15 +105,16 @@ class Cancels:
             rows = await self._pool.fetch(sql("cancels_left"), run_ids)
         return {RunId(row["run_id"]): row["reason"] for row in rows}
 
-    async def heed(self, run_id: RunId) -> None:
+    async def heed(self, run_id: RunId) -> bool:
         """Before a person's word on a waiting run is acted on: whoever cancelled the run was first.
 
         A cancel looks at the run after it has left word, and this looks for word when the run is known to
-        wait: one of them sees the other. Raise StoreUnavailable.
+        wait: one of them sees the other. Return whether there was word. Raise StoreUnavailable.
         """
         asked = await self.left_for([run_id])
         if run_id in asked and self.on_waiting is not None:
             await self.on_waiting(run_id, asked[run_id])
+        return run_id in asked
 
     async def settle(self) -> None:
         """Word for runs that have ended needs nobody any more. Raise StoreUnavailable.

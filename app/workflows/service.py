@@ -159,9 +159,9 @@ class WorkflowService:
         """
         self._drain.admit()
         while True:
-            await past_run(self._runs, ask.run_id, ask.tenant)
-            await self._cancels.heed(ask.run_id)
             past = await past_run(self._runs, ask.run_id, ask.tenant)
+            if await self._cancels.heed(ask.run_id):
+                past = await past_run(self._runs, ask.run_id, ask.tenant)
             opened = await self._go_on(ask, past, partial(responded, past, request_id, answer))
             if opened is not None:
                 return opened
